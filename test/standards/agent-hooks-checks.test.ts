@@ -230,7 +230,7 @@ describe('each check', () => {
     }
   });
 
-  it('of a session asks nothing when an event stands alone', () => {
+  it('of a session is not applied to a single event', () => {
     expect(validateAgentHooks(JSON.stringify(acted('shell')), 'x.json').findings).toEqual([]);
   });
 });

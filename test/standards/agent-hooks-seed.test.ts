@@ -55,7 +55,7 @@ overShared('seeds', 'the text of Agent Hooks 0.1', () => {
     },
   );
 
-  it('takes a list of words, copied as it stands, for a mistake', () => {
+  it('reports a list of alternatives that was copied unchanged', () => {
     const listing = fragments.filter(({ text }) => text.includes(' | '));
     expect(listing.map(({ value }) => value.event_type)).toEqual([
       'Session.Start',

@@ -11,7 +11,7 @@ const folder = new URL('agent-hooks/', import.meta.url);
 const samples = readdirSync(folder).filter(name => /\.jsonl?$/.test(name));
 
 describe('samples', () => {
-  it.each(samples)('%s has the findings that stand beside it', name => {
+  it.each(samples)('%s has the expected findings', name => {
     const report = validateAgentHooks(readFileSync(new URL(name, folder), 'utf8'), name);
     const golden = new URL(name.replace(/\.jsonl?$/, '.findings'), folder);
     if (process.env.UPDATE) writeFileSync(golden, printed(report));

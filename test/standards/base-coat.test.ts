@@ -22,7 +22,7 @@ const samples = readdirSync(folder).filter(name => name !== 'findings.txt');
 const reports = samples.map(name => judged(readFileSync(new URL(name, folder), 'utf8'), name));
 
 describe('samples', () => {
-  it('have the findings that stand beside them', () => {
+  it('have the expected findings', () => {
     const text = reports.map(printed).join('\n');
     if (process.env.UPDATE) writeFileSync(golden, text);
     expect(text).toBe(readFileSync(golden, 'utf8'));
@@ -49,7 +49,7 @@ describe('samples', () => {
   });
 });
 
-it('whatever a text holds, there is a report', () => {
+it('every text gives a report', () => {
   const value = fc.jsonValue({ maxDepth: 4 });
   const odd = fc.record(
     { hook: value, hooks: value, action: value, version: value, tool: value },
@@ -108,7 +108,7 @@ it('the envelopes that otel-hooks writes for a session have no findings', () => 
   ]);
 });
 
-it("the document's own examples keep its rules, or we say why not", context => {
+it("the document's own examples keep its rules, with known exceptions", context => {
   needsShared(context, 'seeds');
   const name = readdirSync(sharedPath('seeds')).find(file => file.startsWith('004')) ?? '';
   const found = examplesIn(readFileSync(sharedPath(`seeds/${name}`), 'utf8')).map(text => judged(text, 'x.json'));

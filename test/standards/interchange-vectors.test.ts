@@ -323,7 +323,7 @@ interface Registry {
 }
 
 function registries(): void {
-  it.each(registryVersions)('%s: every cell is ours', (version: RegistryVersion) => {
+  it.each(registryVersions)('%s: every cell equals our table', (version: RegistryVersion) => {
     const registry = json(`registry/registry-${version}.json`) as unknown as Registry;
     expect(
       providers

@@ -165,7 +165,7 @@ describe('samples', () => {
   const whole = files.filter(name => /\.(json|yaml)$/.test(name)).map(name => judged(text(name), name));
   const reports = [...whole, ...broken];
 
-  it('have the findings that stand beside them', () => {
+  it('have the expected findings', () => {
     const found = reports.map(printed).join('\n');
     if (process.env.UPDATE) writeFileSync(golden, found);
     expect(found).toBe(readFileSync(golden, 'utf8'));
@@ -277,7 +277,7 @@ describe('patterns', () => {
     ).findings.map(({ rule }) => rule);
 
   it.each(['(?=x)', '(?!x)', '(?<=x)', '(?<!x)', '(a)\\1', '\\k<n>', '(?>a)', 'a++', 'a{1001}', '('])(
-    '%s is none of RE2',
+    '%s is not a pattern of RE2',
     pattern => {
       expect(rulesOf(pattern)).toEqual(['matcher/pattern']);
     },
@@ -304,7 +304,7 @@ describe('commands that replace a hook', () => {
   const torture = `touch ran; echo 'it'"'"'s' "$(touch ran)" \`touch ran\`\ntouch ran # \\ "`;
 
   it.each([...targets].filter(([name]) => /2026\.04 (native|v1)$/.test(name)))(
-    'blocks at %s, whatever it says',
+    'blocks at %s with any output',
     (_, there) => {
       const rewriter: Hook = {
         event: 'before_tool_execute',
@@ -481,7 +481,7 @@ it('a policy: the first no ends it', () => {
   );
 });
 
-describe('whatever a manifest holds', () => {
+describe('every manifest gives a report', () => {
   it('a native file is read as the intended hooks, and written again without a change', () => {
     fc.assert(
       fc.property(manifests, someTarget, (manifest, name) => {

@@ -293,7 +293,7 @@ describe('each check', () => {
   });
 });
 
-it('never throws, whatever an envelope holds', () => {
+it('never throws for any envelope', () => {
   const value = fc.oneof(
     fc.jsonValue(),
     fc.constantFrom('0.1', 'tool.end', 'session.end', 's', '2026-11-02T10:00:00Z'),
@@ -322,7 +322,7 @@ describe('a time', () => {
   });
 });
 
-it('a context of a drive, of a tilde or of nothing is no URI', () => {
+it('a drive, a tilde and an empty text are not a URI as context', () => {
   const contexts = ['C:\\src\\shop', 'C:/src/shop', '~/shop', '', 'file:///a b', 'mailto:inbox/1', 'file:///C:/src'];
   const text = session(...contexts.map(context => envelope('prompt.submit', {}, { context })));
   const odd = judged(text).findings.filter(({ rule }) => rule === 'envelope/context');
@@ -335,7 +335,7 @@ it('a path that is empty is none', () => {
   ]);
 });
 
-it('a list is no discovery file', () => {
+it('a list is not a discovery file', () => {
   for (const text of ['[]', `[${discovery({ command: 'cat' })}]`])
     expect(rulesIn(judged(text, '.openhook.json'))).toEqual(['discovery/hooks']);
 });
@@ -380,7 +380,7 @@ describe('levels', () => {
     expect(report.levels?.map(({ source, level: reached }) => [source, reached])).toEqual([[exampleAgent.id, 2]]);
   });
 
-  it('are told for each source', () => {
+  it('are reported for each source', () => {
     const other = { source: 'another-tool', session_id: 's-2' };
     expect(level(stream(start(), end(), end({}, other)))?.map(([source, reached]) => [source, reached])).toEqual([
       ['some-tool', 1],
@@ -388,11 +388,11 @@ describe('levels', () => {
     ]);
   });
 
-  it('a stream that goes on owes no end', () => {
+  it('an open stream needs no end', () => {
     expect(judged(stream(start(), prompt()), 'x.jsonl', { open: true }).ok).toBe(true);
   });
 
-  it('one envelope alone is no stream', () => {
+  it('one envelope alone is not a stream', () => {
     const { ok, levels, findings } = judged(JSON.stringify(toolEnd()), 'example.json');
     expect({ ok, levels, findings }).toEqual({ ok: true, levels: undefined, findings: [] });
   });
@@ -431,7 +431,7 @@ overShared('seeds', 'the text of OpenHook 0.1', () => {
     }
   });
 
-  it('has the required fields, types and words that ours are', () => {
+  it('has the same required fields, types and words as ours', () => {
     const schema = JSON.parse(
       /^\{ "\$schema"[\s\S]*?^ {2}"additionalProperties": false \}/m.exec(reference)?.[0] ?? '',
     ) as {

@@ -60,14 +60,14 @@ describe('the outbox', () => {
     expect(gone({ sizeBytes: 60 }, from)).toEqual([10, 11, 12, 13, 14].map(n => `away ${n} over-size`));
   });
 
-  it('leaves what is being sent, and takes others for it', () => {
+  it('keeps bodies that are being sent, and removes others instead', () => {
     const bodies = [body(1, 'logs', 10), body(2, 'logs', 10), body(3, 'logs', 10)];
     const from = held({ d: bodies }, { isUnderWay: (_, name) => name === bodies[0]?.name });
     expect(gone({ files: 2 }, from)).toEqual(['d 2 over-files']);
     expect(gone({ files: 0 }, from)).toEqual(['d 2 over-files', 'd 3 over-files']);
   });
 
-  it('keeps a body for as many whole days as it may, counted in days on which somebody looked', () => {
+  it('keeps a body for the allowed number of whole days on which delivery ran', () => {
     const bodies = [body(5, 'logs', 10), body(6, 'logs', 10), body(7, 'logs', 10)];
     const days = (count: number): Calendar => Array.from({ length: count }, (_, i) => [6 + i, i * DAY_MS]);
     expect(gone({ days: 3 }, held({ d: bodies }, { calendar: days(3) }))).toEqual([]);
@@ -75,7 +75,7 @@ describe('the outbox', () => {
     expect(gone({ days: 3 }, held({ d: bodies }, { calendar: days(5) }))).toHaveLength(3);
   });
 
-  it('is within its limits afterwards, with as little gone as that takes, and no frame before content', () => {
+  it('is within its limits afterwards, with the fewest removals, and removes content before frames', () => {
     const bodies = fc.array(
       fc.record({
         destination: fc.constantFrom('a', 'b', 'c'),
@@ -132,7 +132,7 @@ describe('the calendar', () => {
     expect(turned(back, [8, 27])).toHaveLength(3);
   });
 
-  it('throws nothing out that lay there for less than its days, whatever the clock does between', () => {
+  it('removes no body before its days are over, with any jumps of the clock', () => {
     const hour = fc.oneof(fc.constantFrom(1, 2, 6, 12, 24), fc.integer({ min: -10_000, max: 10_000 }));
     const property = fc.property(fc.array(hour, { maxLength: 60 }), fc.integer({ min: 7, max: 9 }), (steps, days) => {
       const startHours = 500_000;
@@ -162,7 +162,7 @@ describe('the calendar', () => {
   });
 });
 
-it('a journal of the moment in which a day began is of that day, whatever part of a millisecond its file’s time has', () => {
+it('a journal of the moment in which a day began belongs to that day, with any fraction of a millisecond in its time', () => {
   const atMs = Date.UTC(2026, 0);
   const journal = { key: 'j', sizeBytes: 1, writtenMs: atMs + 0.7 };
   const { journals } = excessOf(limits({ journal: { days: 1 } }), {
@@ -218,7 +218,7 @@ describe('a store', () => {
     });
   };
 
-  it('drops what is over from the outbox, counted in items by reason, and says nothing while it is within', () => {
+  it('drops bodies over the limit, counted in items by reason, and none within it', () => {
     const store = open();
     for (const items of [1, 2, 4]) produce(store, items);
     keep(store, limits({ outbox: { sizeBytes: 300 } }));
@@ -259,7 +259,7 @@ describe('a store', () => {
     expect(store.books().fragments).toMatchObject({ received: 1, waiting: 1, dropped: {} });
   });
 
-  it('drops by age what lay there for more than its days, and a session goes on behind its pruned journal', () => {
+  it('drops bodies that are too old, and a session continues behind its pruned journal', () => {
     const store = open();
     produce(store, 3);
     store.commit({ journal: [{ key: 'over', lines: 'one\n' }] });
@@ -305,7 +305,7 @@ describe('a store', () => {
     expect(store.books().fragments).toMatchObject({ waiting: 7, dropped: {} });
   });
 
-  it('counts what left the quarantine, too, and why', () => {
+  it('also counts files that left the quarantine, by reason', () => {
     const store = open();
     for (const label of ['a', 'b']) store.commit({ quarantine: [{ bytes: Buffer.alloc(9), reason: '400', label }] });
     store.emptyQuarantine();

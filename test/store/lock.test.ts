@@ -41,7 +41,7 @@ const touching = (lock: Lock | undefined) => () => {
   lock?.touch();
 };
 
-it('goes to one, and to the next when it is released', async () => {
+it('belongs to one process, and to the next after its release', async () => {
   const lock = await take();
   expect(await take()).toBeUndefined();
   lock?.release();
@@ -54,7 +54,7 @@ it('begins with a pid that a shell can read', async () => {
   expect(pid).toBe('7');
 });
 
-it('is taken at once from a process that is no more', async () => {
+it('is taken at once from a process that has ended', async () => {
   await take();
   alive = () => false;
   expect(await take()).toBeDefined();
@@ -75,7 +75,7 @@ it('is left to an owner that cannot be seen but touches it', async () => {
 });
 
 it.each([365 * 86_400_000, -365 * 86_400_000, -1_700_000_000_000])(
-  'is neither lost nor kept for ever because a clock jumps by %i ms',
+  'is not lost or kept for ever after a jump of the clock by %i ms',
   async jumpMs => {
     let wallMs = 1_700_000_000_000;
     const system = (self: Partial<ProcessId>): LockSystem => ({
@@ -108,7 +108,7 @@ it('is watched by one process at a time', async () => {
   expect(await second).toBeUndefined();
 });
 
-it('is taken from a file that says nothing, and from what is no file', async () => {
+it('is taken from an empty file, and from an entry that is not a file', async () => {
   const lock = await take();
   lock?.release();
   fs.writeFileSync(join(folder, 'lock'), '');
@@ -136,7 +136,7 @@ it.each([
   expect(fs.existsSync(join(folder, 'lock.wanted'))).toBe(false);
 });
 
-it('is not given up to somebody who asked and died', async () => {
+it('is not handed over to a process that asked and died', async () => {
   const owner = await take();
   alive = ({ pid }) => pid !== 9;
   const asking = (who: Partial<ProcessId>): void =>
@@ -171,7 +171,7 @@ it('is asked for again when another was quicker', async () => {
   expect(next?.wanted()).toBe(false);
 });
 
-it('says to a former owner that another has it', async () => {
+it('tells a former owner that another process has it', async () => {
   const owner = await take();
   expect(owner?.touch()).toBe(true);
   alive = () => false;
@@ -205,7 +205,7 @@ it('knows real processes', async () => {
   lock?.release();
 });
 
-it('that another is just making, between our two looks, is no thing to be cleared away', async () => {
+it('that another process makes between two looks is not removed', async () => {
   const owner = await take();
   let hasLeft = false;
   const openSync = (path: string, flags: number, mode: number): number => {

@@ -6,7 +6,7 @@ import { runModel, steps } from './model.ts';
 const limitMs = { full: 600_000, ci: 60_000 }[process.env.OTEL_HOOKS_TEST_SIZE ?? ''] ?? 4_000;
 const seed = Number(process.env.OTEL_HOOKS_TEST_SEED) || Date.now() % 0x7fffffff;
 
-it('nothing is lost or counted twice, whoever is killed, refused or stopped at whichever call', {
+it('no item is lost or counted twice when any process is killed, refused or suspended at any call', {
   timeout: limitMs * 4,
 }, () => {
   let runs = 0;

@@ -61,7 +61,7 @@ describe('the folder', () => {
     return 'opened';
   };
 
-  it('is made for its owner alone, whatever the umask', () => {
+  it('is made for its owner alone, with any umask', () => {
     const former = process.umask(0);
     try {
       open();
@@ -85,7 +85,7 @@ describe('the folder', () => {
     expect(problemOf()).toBe('state-not-a-folder');
   });
 
-  it('is refused when something in it is a link', () => {
+  it('is refused when an entry in it is a link', () => {
     fs.mkdirSync(folder, { mode: 0o700 });
     fs.symlinkSync(root, join(folder, 'journal'));
     expect(problemOf()).toBe('state-symlink');
@@ -103,7 +103,7 @@ describe('the folder', () => {
   it.each([
     ['version', '2\n'],
     ['ledger.json', '{"v":2,"n":7}'],
-  ])('of a newer format is left as it is (%s)', (name, text) => {
+  ])('of a newer format is not changed (%s)', (name, text) => {
     fs.mkdirSync(folder, { mode: 0o700 });
     fs.writeFileSync(join(folder, name), text);
     expect(problemOf()).toBe('state-newer');
@@ -187,7 +187,7 @@ describe('the inbox', () => {
     expect(takenNames(store)).toEqual([]);
   });
 
-  it('offers again what was taken by one who started anew', () => {
+  it('offers fragments again that an owner took before its restart', () => {
     const store = open();
     const name = fragment();
     expect(takenNames(store)).toEqual([name]);
@@ -196,7 +196,7 @@ describe('the inbox', () => {
     expect(takenNames(open())).toEqual([name]);
   });
 
-  it('commits nothing of a take that a restart made void', () => {
+  it('commits no fragments that were taken before a restart', () => {
     const store = open();
     const eaten = [fragment()];
     expect(takenNames(store)).toEqual(eaten);
@@ -248,7 +248,7 @@ describe('the inbox', () => {
     expect(listed('quarantine')).toEqual([]);
   });
 
-  it('leaves what a newer version wrote, and says so', () => {
+  it('keeps fragments of a newer version, and reports them', () => {
     const store = open();
     put(fragmentName('b0', '1.00', 1, 'u0'), 'otel-hooks/2 something else');
     expect(store.take(all)).toMatchObject({ fragments: [], rejects: [], newer: 1 });
@@ -256,7 +256,7 @@ describe('the inbox', () => {
     expect(store.books().fragments).toMatchObject({ waiting: 1 });
   });
 
-  it('sets aside whatever is no fragment, opens none of it, and leaves the neighbours', () => {
+  it('sets aside every entry that is not a fragment without opening it, and keeps its neighbours', () => {
     const store = open();
     const neighbor = fragment();
     const inbox = (name: string) => join(folder, 'inbox', name);
@@ -289,7 +289,7 @@ describe('the inbox', () => {
     expect(fs.readFileSync(join(root, 'secret'), 'utf8')).toBe('secret');
   });
 
-  it('tries again what the disk does not give, and sets it aside when that does not end', () => {
+  it('tries an unreadable file again, and sets it aside when the error stays', () => {
     open();
     const name = fragment();
     let isBad = true;
@@ -308,7 +308,7 @@ describe('the inbox', () => {
     expect(store.take(all).rejects).toEqual([{ name, reason: 'unreadable' }]);
   });
 
-  it('does not stop at something that cannot be moved, and sets it aside only once', () => {
+  it('continues behind an entry that cannot be moved, and sets it aside only once', () => {
     const store = open();
     const name = 'b0-1.00-1-folder';
     fs.mkdirSync(join(folder, 'inbox', name));
@@ -320,7 +320,7 @@ describe('the inbox', () => {
 });
 
 describe('the quarantine', () => {
-  it('is bounded in size and age, and what it throws out stays counted', () => {
+  it('is bounded in size and age, and removed files stay counted', () => {
     const store = open({ quarantine: { ageMs: 86_400_000, sizeBytes: 250, files: 9 } });
     for (const label of ['a', 'b', 'c']) {
       store.commit({ quarantine: [{ bytes: Buffer.alloc(100), reason: '400', label }] });
@@ -368,7 +368,7 @@ describe('a round', () => {
     }
   });
 
-  it('goes on behind a journal whose session was forgotten, and anew behind one that was pruned', () => {
+  it('continues a journal whose session was forgotten, and begins anew after pruning', () => {
     const store = open();
     const add = (lines: string) =>
       store.commit({ journal: [{ key: 'k1', lines }], sessions: [{ key: 'k1', state: lines }] });
@@ -394,7 +394,7 @@ describe('a round', () => {
     expect(fs.readFileSync(join(root, 'victim'), 'utf8')).toBe('victim');
   });
 
-  it('sets a folder aside that somebody made in the place of a file', () => {
+  it('sets aside a folder in the place of a file', () => {
     const store = open();
     store.commit({ documents: [{ name: 'd-1', value: 1 }] });
     for (const name of ['ledger.json', 'documents/d-1.json']) {
@@ -440,7 +440,7 @@ describe('a round', () => {
     expect(store.books().destinations.d1).toMatchObject({ provider: 'otlp', endpoint: 'http://h' });
   });
 
-  it('is lost when it settles what another has settled, or was computed before a loss', () => {
+  it('is lost when it settles files that another round settled, or was computed before a loss', () => {
     const [store, other] = [open(), open()];
     store.commit({ bodies: [{ destination: 'd1', signal: 'logs', items: 1, bytes: Buffer.from('x') }] });
     const settled = store.next('d1').map(({ name }) => ({ destination: 'd1', name }));
@@ -470,7 +470,7 @@ describe('a round', () => {
     expect(store.journal('k1')).toBe('one\n');
   });
 
-  it('says that a store for reading writes nothing, though it may look at what waits', () => {
+  it('throws for a write to a store for reading, which may list waiting files', () => {
     open();
     const reader = open({ access: 'read' });
     const name = torn();
@@ -500,7 +500,7 @@ describe('a full disk', () => {
     return { disk, fill: () => (isFull = true), free: () => (isFull = false) };
   };
 
-  it('lets a round through that makes room, once, and says when there is no room for another', () => {
+  it('lets one round through that frees space, and reports that there is no space for another', () => {
     const { disk, fill, free } = fullDisk();
     free();
     const store = open({ fs: disk });
@@ -520,7 +520,7 @@ describe('a full disk', () => {
     expect(open().books().destinations.d1?.logs.waiting ?? 0).toBe(0);
   });
 
-  it('is prepared for where something else lies in the place of the reserve', () => {
+  it('works with another entry in the place of the reserve', () => {
     const store = open();
     const place = join(folder, 'reserve');
     fs.writeFileSync(join(root, 'victim'), 'victim');
@@ -548,7 +548,7 @@ describe('damage by a power cut', () => {
     expect(store.ledger().counters).toEqual({ 'damaged.sessions': 1, 'damaged.documents': 1 });
   });
 
-  it('to a body makes it a body that is gone', () => {
+  it('to a body makes it a missing body', () => {
     const store = open();
     store.commit({ bodies: [{ destination: 'd1', signal: 'logs', items: 1, bytes: Buffer.from('xyz') }] });
     const name = store.next('d1')[0]?.name ?? '';
@@ -560,7 +560,7 @@ describe('damage by a power cut', () => {
   it.each<[string, () => void]>([
     ['emptied', () => fs.writeFileSync(join(folder, 'ledger.json'), '')],
     ['removed', () => fs.rmSync(join(folder, 'ledger.json'))],
-  ])('to the ledger (%s) lets numbers go on and counts what waits', (_, spoil) => {
+  ])('to the ledger (%s) continues the numbers and counts waiting files', (_, spoil) => {
     const store = open();
     for (let i = 0; i < 3; i++) store.commit({ documents: [{ name: 'd-1', value: i }] });
     store.commit({
@@ -593,7 +593,7 @@ describe('damage by a power cut', () => {
   });
 });
 
-it('says what front ends could not do', () => {
+it('returns the failures of front ends', () => {
   const store = open();
   fs.writeFileSync(join(folder, 'problems/hook-ENOSPC'), '');
   fs.writeFileSync(join(folder, 'problems/hook-kick-missing'), '12\n');

@@ -53,7 +53,7 @@ const costs = (spans: FinishedSpan[]): string[] =>
 
 const prices = 'genai-prices 0.1.8';
 
-test('a response says what it costs and by which list, and what holds it says the sum', () => {
+test('a response has its cost and the list of prices, and its turn and session have the sum', () => {
   const { spans } = played(response({ usd: 0.1, prices }), response({ usd: 0.2, prices }, 0.25));
   expect(costs(spans)).toEqual([
     `chat usd=0.1 prices=${prices}`,
@@ -63,7 +63,7 @@ test('a response says what it costs and by which list, and what holds it says th
   ]);
 });
 
-test('without a price there is no cost, and the tokens are counted', () => {
+test('without a price there is no cost, but the tokens are counted', () => {
   const { spans, events } = played(response({ prices }), response({ usd: 0.2, prices }), response(undefined));
   expect(costs(spans)).toEqual([
     'chat',

@@ -63,7 +63,7 @@ test('every body of every journey decodes with the official definitions, and hol
   }
 });
 
-test('what is written of an item in parts is what the official serializer writes of it as one', () => {
+test('an item that is written in parts has the bytes of the official serializer', () => {
   const narrow = { attributes: 9, valueLength: 3 };
   const ways: Partial<SpanContextFacts>[] = [
     {},

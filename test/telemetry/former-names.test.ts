@@ -42,7 +42,7 @@ test('turns, actions and responses have their former names; ids and times are th
   }
 });
 
-test('what it said of them stands beside what is said now, and no content that was not asked for', () => {
+test('the former attributes are beside the present ones, without content that is switched off', () => {
   const [first, action] = spansAs('claude');
   expect(first?.attributes).toMatchObject({
     'gen_ai.system': 'otel-hooks',

@@ -80,7 +80,7 @@ it.each(eventTypes)('%s', type => {
   );
 });
 
-it('names the subagent, and keeps whatever a name holds on one line of bounded length', () => {
+it('names the subagent, and keeps any name on one line of bounded length', () => {
   const more = { parent_session_id: 's' };
   expect(line('Agent.Response', {}, { agent: 'Explore' }, more)).toBe('Agent.Response by subagent Explore 3f2a9b1c');
   const odd = line('Policy.Blocked', { policy_name: `a\nb\u001b[31m\u2028${'漢'.repeat(5_000)}` });

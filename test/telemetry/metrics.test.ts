@@ -54,7 +54,7 @@ const took = (call: string, value: number, ms: number): Increment => ({
   place: { trace, span: span(call), ms },
 });
 
-test('a compaction is counted once, and what it left as soon as that is told', () => {
+test('a compaction is counted once, and its remaining share when it is reported', () => {
   const compaction = (i: number, phase?: string) => ({
     atMs: START_MS + i,
     payload: {
@@ -127,7 +127,7 @@ describe('exemplars', () => {
 });
 
 describe('the number of series', () => {
-  test('stays below the limit however many names there are, and what is beyond is counted under other', () => {
+  test('stays below the limit for any number of names, and counts further names under other', () => {
     const state = noMetrics();
     let total = 0;
     for (let i = 0; i < 8_000; i += 1) {
@@ -191,7 +191,7 @@ describe('the number of series', () => {
     expect(inPrometheus(state)).toBeLessThanOrEqual(MOST_SERIES);
   });
 
-  test('counts again from what was read back', () => {
+  test('continues to count from the state that was read back', () => {
     const state = noMetrics();
     const many = Array.from({ length: 60 }, (_, i): Increment => {
       return { metric: 'inputTokens', attributes: { [development.requestModel]: `m${i}` }, value: 1 };
@@ -234,7 +234,7 @@ const attributesWith = (wide: Widening, metric: string) => {
     .map(each => each.attributes);
 };
 
-test('metrics say closed sets, and more where that is asked for', () => {
+test('metrics have attributes of closed sets, and configured others', () => {
   const closed = {
     [development.toolName]: 'mcp',
     [development.toolType]: 'extension',
@@ -250,7 +250,7 @@ test('metrics say closed sets, and more where that is asked for', () => {
   ]);
 });
 
-test('the mode stands on all but the histograms of which each tool has one, the actor on counters of what actors do', () => {
+test('the mode is on all metrics except histograms by tool, the actor on counters of actions of actors', () => {
   const { events, spans } = points();
   const all = incrementsOf(events, spans, 'claude-code', () => false);
   const [turn] = incrementsOf(
@@ -287,7 +287,7 @@ test('a kind of subagent that comes with the agent has its name, another is cust
   expect(new Set(named('the-customers-own'))).toEqual(new Set(['custom']));
 });
 
-test('an error is one of a list or what a server answered', () => {
+test('an error is a word of a list or the status of a server', () => {
   const kindOn = (kind: string, errorType: string) =>
     incrementsOf(
       [],
@@ -300,7 +300,7 @@ test('an error is one of a list or what a server answered', () => {
   expect(names.map(type => kindOn('chat', type))).toEqual(['timeout', '429', '529', 'model_error', 'model_error']);
 });
 
-test('every event is counted by what became of it', () => {
+test('every event is counted by its fate', () => {
   const { events } = points();
   const accepted = incrementsOf(events, [], 'claude-code', () => false).filter(
     each => each.metric === 'pipelineEvents',

@@ -159,7 +159,7 @@ describe('spans and records', () => {
     expect(roots[1]?.spanContext().traceId).toBe(caller.traceId);
   });
 
-  test('without turns what was in one hangs under the session, spans and records', () => {
+  test('without turns their spans and records belong to the session', () => {
     const { spans, records } = short();
     const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
     const flat = { ...facts, turns: 'off' as const };
@@ -173,7 +173,7 @@ describe('spans and records', () => {
     expect(new Set(spanIds).size).toBe(2);
   });
 
-  test('what a policy refused is no error unless that is asked for; an exit code alone is none', () => {
+  test('a denied action is an error only if configured; an exit code alone is not an error', () => {
     const envelope = { spec_version: '0.1.0', source: { tool: 'goose' }, session_id: 's-1' };
     const event = (second: number, event_type: string, data: object) => {
       const event_id = `0000000${second}-0000-4000-8000-000000000000`;
@@ -248,7 +248,7 @@ describe('resource', () => {
     expect(attributes).toMatchObject({ 'service.version': '2.1.0' });
     expect(Object.keys(metricResource(attributes as Plain)).filter(name => name.includes('version'))).toEqual([]);
   });
-  test('says the version that people set, whatever the agent tells', () => {
+  test('has the configured version, not the one of the agent', () => {
     const own = resourceAttributes({ ...facts, attributes: { 'service.version': '7' } });
     for (const version of ['2.1.0', undefined]) expect(versioned(own)(version).attributes).toEqual(own);
   });
@@ -288,7 +288,7 @@ describe('metrics', () => {
     expect(valuesIn(encoded?.bodies[1]?.bytes)['agent_hooks.prompt.submitted']).toBe(1);
   });
 
-  test('after a silence what grew leaves as it stood, then as it stands', () => {
+  test('after a silence a counter is sent with its old value, then with the new one', () => {
     const first = encodeMetrics(counted(noMetrics()), START_MS, 'cumulative');
     const state = first?.settled ?? noMetrics();
     addTo(
@@ -320,7 +320,7 @@ describe('metrics', () => {
     expect(series).toHaveLength(51);
   });
 
-  test('counters only grow, times only rise, whatever the clock does', () => {
+  test('counters only grow and times only rise, with any clock', () => {
     let state = counted(noMetrics());
     let lastMs = 0;
     for (const nowMs of [START_MS + 10, START_MS - 3_600_000, START_MS + 11, 0]) {
@@ -335,7 +335,7 @@ describe('metrics', () => {
     expect(valuesIn(last?.bodies.at(-1)?.bytes)['agent_hooks.session.started']).toBe(5);
   });
 
-  test('nothing new, nothing to send; delta is the difference to what was accepted', () => {
+  test('without a change there is nothing to send; delta is the difference to the accepted state', () => {
     const first = encodeMetrics(counted(noMetrics()), START_MS, 'delta');
     expect(first?.bodies.length).toBe(1);
     if (first === undefined) return;

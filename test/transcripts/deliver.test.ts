@@ -93,7 +93,7 @@ test('by hand it reads to the present end, and does not wait', async () => {
   expect(tokensOf(spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
 });
 
-test('a Stop that is the first hook of a session ends the turn that its transcript told, and begins none', async () => {
+test('a Stop as the first hook of a session ends the turn of its transcript, and begins none', async () => {
   write(rows.prompt(1, 'p1'), rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));
   hook(20, 'Stop', { prompt_id: 'p1' });
   hook(25, 'SessionEnd', { reason: 'other' });
@@ -101,7 +101,7 @@ test('a Stop that is the first hook of a session ends the turn that its transcri
   expect(spans().filter(span => span.kind === 'turn')).toMatchObject([{ outcome: 'completed', usage: { calls: 1 } }]);
 });
 
-test('hooks take up a session that was forgotten: its ids go on, and its transcript is told on', async () => {
+test('hooks resume a forgotten session: its ids stay, and its transcript is read on', async () => {
   const weekLater = 8 * 86_400;
   const at = (seconds: number) => (): number => START_MS + seconds * 1000;
   const whole = async (begin: number, prompt: string, message: string, source: string): Promise<void> => {
@@ -169,7 +169,7 @@ const manyTurns = (): void => {
     );
 };
 
-test('import says what would come, then brings it, then nothing more', async () => {
+test('import lists the events with --dry-run, imports them, and adds none the second time', async () => {
   manyTurns();
   const otel = person();
   const dry = await otel('import', transcript, '--dry-run', '--json');
@@ -190,7 +190,7 @@ test('import says what would come, then brings it, then nothing more', async () 
   expect(status.out).toMatch(/^transcripts +\d+ +\d+ +0$/m);
 });
 
-test('Ctrl-C keeps what was read, and the same command goes on from there', async () => {
+test('Ctrl-C keeps the sessions read so far, and the same command continues', async () => {
   const turns = 10;
   for (let turn = 0; turn < turns; turn += 1) {
     write(
@@ -244,7 +244,7 @@ test('nothing is imported while a mistake keeps it from where it is to go', asyn
   }
 });
 
-test('what is imported leaves with its own times; old logs do not, counters only when asked', async () => {
+test('imported spans are sent with their own times; old logs are not, counters only with --metrics', async () => {
   manyTurns();
   const collector: Collector = await startCollector();
   try {
@@ -274,7 +274,7 @@ test('what is imported leaves with its own times; old logs do not, counters only
 test.each([
   ['whole rows', ''],
   ['a row that was not whole', '{"type":"assi'],
-])('what the Python package had sent is not sent again: %s', async (_, buffer) => {
+])('sessions that the Python package sent are not sent again: %s', async (_, buffer) => {
   write(rows.prompt(1, 'p0'), rows.assistant(3, 'm0', rows.text('done'), 5, 'end_turn'));
   const offset = statSync(transcript).size + buffer.length;
   write(rows.prompt(11, 'p1'), rows.assistant(14, 'm1', rows.text('done'), 7, 'end_turn'));
@@ -292,7 +292,7 @@ test.each([
   expect(books && imbalances(books)).toEqual([]);
 });
 
-test.each(['{', '[]', '{"x":1}'])('a state of it that says nothing costs nothing: %s', async text => {
+test.each(['{', '[]', '{"x":1}'])('a damaged state of the Python package is ignored: %s', async text => {
   mkdirSync(join(home, '.config/otel-hooks/state'), { recursive: true });
   writeFileSync(join(home, '.config/otel-hooks/state/otel_hook_state.json'), text);
   write(rows.prompt(1, 'p1'), rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));

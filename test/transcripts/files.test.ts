@@ -61,7 +61,7 @@ describe('lines too long to parse', () => {
     });
   });
 
-  test('of a long text its beginning stays, whatever it is made of; all else stays as it is', () => {
+  test('a long text keeps its beginning, with any characters; other values stay unchanged', () => {
     const piece = fc.constantFrom('x', '"', '\\', '\n', 'ü', '€', '😀', '\u0001', ' words and words');
     const rows = fc
       .tuple(fc.array(piece, { maxLength: 12 }), fc.nat(200))
@@ -88,7 +88,7 @@ describe('lines too long to parse', () => {
     );
   });
 
-  test('a long result says the same as a short one, a long answer is hashed to its end', () => {
+  test('a long result has the facts of a short one, a long answer is hashed to its end', () => {
     const linesOf = (length: number, end: string) => {
       const content = [
         { type: 'tool_result', tool_use_id: 'c1', is_error: true, content: `Exit code 3\n${'o'.repeat(length)}` },
@@ -119,7 +119,7 @@ describe('lines too long to parse', () => {
     expect(other.answer).not.toEqual(long.answer);
   });
 
-  test('long results that begin alike are not the same result, and equal ones are', () => {
+  test('long results with the same beginning differ, and equal ones are equal', () => {
     const loopsOf = (ends: readonly string[]) => {
       const calls = ends.flatMap((end, i) => {
         const call = `c${i}`;
@@ -156,7 +156,7 @@ describe('lines too long to parse', () => {
   });
 
   test.each(['', '[1]', '{"a":', '{"a":"x', '{"a":[1,2}', `${'['.repeat(5_000)}`])(
-    'what is no object is none: %j',
+    'a row that is not an object is ignored: %j',
     line => {
       expect(pruned(Buffer.from(line))).toBeUndefined();
     },
@@ -192,8 +192,8 @@ test('a clock that is set back keeps no span waiting', () => {
   expect(house.spans().map(({ kind }) => kind)).toEqual(['turn']);
 });
 
-describe('what is no plain file', () => {
-  test('a pipe in its place makes nobody wait, a folder is no file', context => {
+describe('an entry that is not a plain file', () => {
+  test('a pipe in its place is not waited for, a folder is not a file', context => {
     if (process.platform === 'win32') cannotRun(context, 'needs named pipes of POSIX');
     mkdirSync(dirname(house.main), { recursive: true });
     execFileSync('mkfifo', [house.main]);
@@ -209,7 +209,7 @@ describe('what is no plain file', () => {
     expect(house.spans().map(span => span.kind)).toEqual(['turn', 'turn']);
   });
 
-  test('a file of many gigabytes keeps nobody busy, and is counted once', () => {
+  test('a file of many gigabytes takes little time, and is counted once', () => {
     house.write(house.main, ...oneTurn('p1', 1));
     truncateSync(house.main, 5 * 1024 * 1024 * 1024);
     for (const prompt of ['p1', 'p2']) {
@@ -277,7 +277,7 @@ test('damaged copies go the whole way: nothing throws, no span leaves twice, the
 }, 600_000);
 
 describe('copies', () => {
-  test('a session that begins with copies of another one tells only what is new', () => {
+  test('a session that begins with copies of another one adds only its new events', () => {
     const first = [...oneTurn('p1', 1), ...oneTurn('p2', 10)];
     house.write(house.main, ...first);
     const fork = '99999999-2222-4333-8444-555555555555';
@@ -295,7 +295,7 @@ describe('copies', () => {
     expect(chats.sort()).toEqual([house.session, house.session, fork].sort());
   });
 
-  test('rows that say which session they were forked from are told by that one, and where it is unknown by the fork', () => {
+  test('rows that name the session of their origin belong to it, and to the fork if it is unknown', () => {
     const fork = '99999999-2222-4333-8444-555555555555';
     const path = (): string => join(dirname(house.main), `${fork}.jsonl`);
     // Of a long session only its end is copied.
@@ -381,7 +381,7 @@ describe('subagents', () => {
     });
   });
 
-  test('are found beside a copy of the main file, however it was written down, wherever their rows say whose they are', () => {
+  test('are found beside a copy of the main file for every form of its path, if their rows name the session', () => {
     const main = join(house.home, 'copy', 'main.jsonl');
     const theirOwn = theirs().map(row => {
       const { sessionId, ...rest } = row as { sessionId: string };
@@ -398,7 +398,7 @@ describe('subagents', () => {
   test.each([
     ['hooks that name their turns', { prompt_id: 'p1' }],
     ['hooks that name no turn', {}],
-  ])('what a transcript told before the hooks came is told once: %s', (_, turn) => {
+  ])('events of a transcript before the first hook are recorded once: %s', (_, turn) => {
     house.write(house.main, ...work());
     house.write(`${house.main.replace('.jsonl', '')}/subagents/agent-${agent}.jsonl`, ...theirs());
     const child = { agent_id: agent, agent_type: 'Explore' };
@@ -425,7 +425,7 @@ describe('subagents', () => {
     expect(kinds().filter(kind => kind === 'turn' || kind === 'subagent')).toHaveLength(4);
   });
 
-  test('hooks that tell how a session went on, without a turn or an id, tell of nothing that a transcript told before', () => {
+  test('hooks of a continued session, without a turn or an id, do not match earlier events of the transcript', () => {
     // The CLI's own sessions have UUIDs: there the log alone reports calls.
     const session = 'session-of-another-host';
     const other = openHouse('copilot', session);
@@ -464,7 +464,7 @@ describe('subagents', () => {
     }
   });
 
-  test('an id that both share counts before the turn: a call that hooks tell under it stands for no other', () => {
+  test('a shared id is matched before the turn: a call of hooks with an id matches no other call', () => {
     const session = '019f2c1a-7b30-7c11-9a52-0e5d4f6a7b81';
     const other = openHouse('codex', session);
     const main = join(
@@ -513,7 +513,7 @@ describe('subagents', () => {
     }
   });
 
-  test('an agent that works for the program itself costs, and is no subagent', () => {
+  test('an internal agent of the program has cost, but is not a subagent', () => {
     house.write(house.main, ...work());
     const path = `${house.main.replace('.jsonl', '')}/subagents/agent-acompact-0a1b2c.jsonl`;
     house.write(path, ...theirs().map(row => ({ ...row, agentId: 'acompact-0a1b2c' })));
@@ -543,7 +543,7 @@ describe('import', () => {
       ...more,
     });
 
-  test('finds what agents keep below the home, or what is named', () => {
+  test('finds transcripts below the home, or the named ones', () => {
     house.write(house.main, ...oneTurn('p1', 1));
     writeFileSync(join(house.home, 'notes.txt'), 'nothing of anybody');
     expect(search().found.map(found => [found.agent.id, found.session])).toEqual([['claude-code', house.session]]);
@@ -555,7 +555,7 @@ describe('import', () => {
     expect(search({ sinceMs: Date.now() + 1_000 }).found).toEqual([]);
   });
 
-  test('lengths of what only a transcript tells come from its clock', () => {
+  test('durations of events that only a transcript reports come from its clock', () => {
     house.write(house.main, ...oneTurn('p1', 1), ...oneTurn('p2', 20));
     house.import();
     const clocks = (): [string, string][] =>
@@ -583,7 +583,7 @@ describe('import', () => {
     expect(house.ledger().transcripts).toMatchObject({ duplicate: 0 });
   });
 
-  test('one that was stopped and is not taken up again ends after a day, not whole; what comes then adds the rest', () => {
+  test('an import that was stopped ends after a day as incomplete; a later import adds the rest', () => {
     for (let turn = 0; turn < 40; turn += 1) house.write(house.main, ...oneTurn(`p${turn}`, 1 + turn * 10));
     const nowMs = START_MS + 10 * 86_400_000;
     const later = (hours: number): void => {

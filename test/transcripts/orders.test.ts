@@ -147,7 +147,7 @@ const ways: { [name: string]: Way } = {
   },
 };
 
-test('whoever tells first, it is the same once', () => {
+test('in every order of the sources the events are the same', () => {
   fc.assert(
     fc.property(turns, all => {
       const gists = Object.entries(ways).map(([name, way]) => {
@@ -175,7 +175,7 @@ test('whoever tells first, it is the same once', () => {
   );
 }, 600_000);
 
-test('cut at any byte and gone on with, it adds nothing wrong', () => {
+test('a reading that is cut at any byte and continued adds no wrong event', () => {
   fc.assert(
     fc.property(
       turns,

@@ -64,7 +64,7 @@ function laid(bytes: Buffer, name = `${rollout}.zst`): void {
   writeFileSync(name, bytes);
 }
 
-test('a packed rollout tells what it told before it was packed', () => {
+test('a packed rollout gives the events of the unpacked one', () => {
   laid(Buffer.from(text), rollout);
   const plain = importedLines(diskEyes());
   expect(plain.join('')).toContain('"input_tokens":70');
@@ -87,7 +87,7 @@ test.each([
   ['an older Node', null, /Node unpacks since 22\.15/],
   ['a damaged file', gunzipSync, /damaged/],
   ['one that is too large', () => gunzipSync(gzipSync(Buffer.alloc(99)), { maxOutputLength: 9 }), /above 64 MB/],
-])('%s: it is passed over, counted, and said', (_, unpack, why) => {
+])('%s: it is skipped, counted and reported', (_, unpack, why) => {
   laid(stored(Buffer.from(text)));
   for (const paths of [[], [`${rollout}.zst`], [day]]) {
     const eyes = diskEyes(unpack);

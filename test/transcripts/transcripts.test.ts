@@ -31,7 +31,7 @@ const turnHooks = (start: number, prompt: string, call: string): void => {
 };
 
 describe('hooks and a transcript', () => {
-  test('responses count once, and stand in their turn', () => {
+  test('responses count once, and belong to their turn', () => {
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
     house.hook(0, 'SessionStart', { source: 'startup' });
     turnHooks(1, 'p1', 'c1');
@@ -71,7 +71,7 @@ describe('hooks and a transcript', () => {
     `);
   });
 
-  test("the agent's version, which rows alone state, stands on what they tell and on what holds it, however late they come", () => {
+  test("the agent's version, which only rows state, is on their events and on their turn and session, also for late rows", () => {
     const [prompt = {}, ...rows] = turnRows(1, 'p1', 'c1');
     house.write(house.main, prompt);
     house.hook(0, 'SessionStart', { source: 'startup' });
@@ -92,7 +92,7 @@ describe('hooks and a transcript', () => {
     );
   });
 
-  test('sums stand on turn and session', () => {
+  test('sums are on turn and session', () => {
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
     turnHooks(1, 'p1', 'c1');
     house.hook(12, 'SessionEnd', { reason: 'other' });
@@ -119,7 +119,7 @@ describe('hooks and a transcript', () => {
     expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 read');
   });
 
-  test('a tail that never comes is waited for only so long; what comes later still counts, once', () => {
+  test('the wait for a missing tail is limited; later rows still count, once', () => {
     const all = turnRows(1, 'p1', 'c1');
     house.write(house.main, ...all.slice(0, 4));
     turnHooks(1, 'p1', 'c1');
@@ -138,7 +138,7 @@ describe('hooks and a transcript', () => {
     expect(house.spans().find(span => span.kind === 'session')).toMatchObject({ complete: false, usage: { calls: 2 } });
   });
 
-  test('where not even its folder is, nobody waits for a file', () => {
+  test('without its folder, a file is not waited for', () => {
     turnHooks(1, 'p1', 'c1');
     expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toEqual([]);
     expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 absent');
@@ -150,7 +150,7 @@ describe('hooks and a transcript', () => {
     expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toHaveLength(1);
   });
 
-  test('a file that appears late is read, and what it tells is not told twice', () => {
+  test('a file that appears late is read, and its events are recorded once', () => {
     turnHooks(1, 'p1', 'c1');
     house.round();
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
@@ -201,7 +201,7 @@ describe('hooks and a transcript', () => {
     expect(house.events().length).toBeGreaterThan(before);
   });
 
-  test('a call that no hook told the end of takes it from the transcript', () => {
+  test('a call whose end no hook reported takes it from the transcript', () => {
     const failed = {
       message: {
         role: 'user',
@@ -229,7 +229,7 @@ describe('hooks and a transcript', () => {
     });
   });
 
-  test('an interrupted turn says so, though no hook does', () => {
+  test('an interrupted turn is marked, although no hook reports it', () => {
     house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
     house.round();
     house.write(

@@ -74,7 +74,7 @@ describe('tail', () => {
     store.close();
   });
 
-  it('goes on behind a line that is longer than a part', () => {
+  it('continues behind a line that is longer than a part', () => {
     const more = follow(open);
     record('a', [event(1)]);
     record('a', [event(2, { padding: 'x'.repeat(6 * 1024 * 1024) }), event(3)]);
@@ -82,7 +82,7 @@ describe('tail', () => {
     expect(ids(seen)).toEqual([1, 2, 3]);
   });
 
-  it('goes on with a journal that began anew', () => {
+  it('continues with a journal that began anew', () => {
     record('a', [event(1), event(2), event(3)]);
     const more = follow(open);
     owner.close();
@@ -100,7 +100,7 @@ describe('tail', () => {
     ['types, with stars, in any case', { types: ['session.*', 'Nothing'] }, [3]],
     ['a level', { level: 'warn' }, [2]],
     ['a pattern is none', { types: ['Action.(After)'] }, []],
-  ])('tells %s', (_, wanted, expected) => {
+  ])('shows %s', (_, wanted, expected) => {
     const failed = event(2, {
       source: { tool: 'cursor' },
       session_id: 'child',

@@ -54,7 +54,7 @@ it('colour adds nothing but colour', () => {
   }
 });
 
-it('draws each of any nodes once, whatever they say of their parents', () => {
+it('draws each node once, with any parents', () => {
   const any = fc.array(fc.tuple(fc.nat(20), fc.option(fc.nat(20), { nil: undefined })), {
     minLength: 1,
     maxLength: 21,

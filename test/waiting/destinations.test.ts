@@ -53,7 +53,7 @@ describe('the list of destinations', () => {
     expect(only?.waiting.metrics).toBeGreaterThan(0);
   });
 
-  it('tells a former key from the present one by the beginning of its id', async () => {
+  it('distinguishes a former key from the present one by the beginning of its id', async () => {
     const { url } = await house.collector(() => ({ status: 401 }));
     for (const key of ['a', 'b']) {
       house.configure({ provider: 'otlp', otlp: { endpoint: url, headers: `authorization=${key}` } });

@@ -29,7 +29,7 @@ it.each(elsewhere.map(source => [source.path, source] as const))('%s names no ag
   expect(telling.filter(name => wordsOf(path).includes(name))).toEqual([]);
 });
 
-it('every agent of the registry has a word that tells it', () => {
+it('every agent of the registry has a distinctive word', () => {
   const undocumented = agents
     .map(agent => agent.id)
     .filter(id => id !== 'cursor' && !wordsOf(id).some(word => telling.includes(word)));

@@ -349,7 +349,7 @@ describe('bad input through the real front ends', () => {
       expect(item.plain).not.toHaveProperty('polluted');
   });
 
-  it('gives no span a time that nobody lived in', () => {
+  it('gives no span an impossible time', () => {
     const yearNs = 365n * 24n * 3_600n * 1_000_000_000n;
     const nowNs = BigInt(Date.now()) * 1_000_000n;
     const odd = collector.spans().flatMap(({ name, startTimeUnixNano, endTimeUnixNano }) => {

@@ -153,7 +153,7 @@ describe.skipIf(process.platform === 'win32')('a settings file of the project', 
   });
 });
 
-describe.skipIf(process.platform === 'win32')('files and folders of ours', () => {
+describe.skipIf(process.platform === 'win32')('files and folders of otel-hooks', () => {
   it.each([
     ['settings', ['.config/otel-hooks/config.json', '.claude/settings.json']],
     ['notes', ['trusted.json', 'token'].map(name => `.config/otel-hooks/${name}`)],

@@ -65,7 +65,7 @@ it.each([
   expect(books?.fragments).toMatchObject({ journaled: 1, waiting: 1 });
 });
 
-it('a delivery that was killed, and that nobody has reaped, is none', {
+it('a killed delivery that is a zombie does not count as running', {
   skip: process.platform !== 'linux',
 }, async () => {
   // The second process never asks how the first one ended; in containers nobody may.

@@ -20,7 +20,7 @@ const keep = (limits: object): void =>
   );
 const json = (words: string[]): unknown => JSON.parse(otelHooks(house, [...words, '--json']).stdout);
 
-it('says what was dropped and what is left alone, and drops by hand what a lowered limit no longer holds', async () => {
+it('reports dropped and kept files, and drops files by hand after a limit was lowered', async () => {
   for (const [tool, call] of [
     ['claude-code', 'c1'],
     ['claude-code', 'c2'],

@@ -49,7 +49,7 @@ async function hook(words: readonly string[], env: NodeJS.ProcessEnv, uid?: numb
 }
 const names = (): unknown[] => collector.spans().map(({ name }) => name);
 
-it('a hook takes the configuration that its flag names, and all that stands in it', async () => {
+it('a hook uses the configuration that its flag names, with all its settings', async () => {
   mkdirSync(join(house.project, 'my settings'));
   writeFileSync(
     join(house.project, 'my settings', 'ours.json'),
@@ -118,7 +118,7 @@ it.each([
   }
 });
 
-it('who has neither a home nor a name is delivered, where the folder is named', async context => {
+it('events of a user without a home and a name are delivered, if the folder is named', async context => {
   needsRoot(context);
   const uid = 54_321;
   const state = join(house.folder, 'state');
@@ -132,7 +132,7 @@ it('who has neither a home nor a name is delivered, where the folder is named', 
   expect(JSON.parse(ran.stdout)).toMatchObject({ balanced: true, fragments: { journaled: 1 } });
 });
 
-it('where no folder can be made, status and doctor say so', async context => {
+it('status and doctor report that no folder can be made', async context => {
   needsRoot(context);
   const uid = 54_321;
   chmodSync(house.home, 0o555);
@@ -149,7 +149,7 @@ it('where no folder can be made, status and doctor say so', async context => {
   }
 });
 
-it('a place that takes no folder holds up neither hook nor delivery', async context => {
+it('a place without room for a folder does not block hooks or delivery', async context => {
   if (process.platform !== 'linux') cannotRun(context, 'needs /proc');
   expect(await hook([], { ...house.env, OTEL_HOOKS_STATE_DIR: '/proc/none/state' })).toEqual(harmless);
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, AGENT_HOOKS_LOG: '/proc/none/log.jsonl' };
@@ -163,7 +163,7 @@ it('an empty HOME is none', () => {
   expect(homeOf({ HOME: '/h' })).toBe('/h');
 });
 
-it('a link to nowhere in place of the state folder is said, since no hook can write there', async () => {
+it('a dangling link in place of the state folder is reported, because no hook can write there', async () => {
   mkdirSync(join(house.state, '..'), { recursive: true });
   symlinkSync(join(house.folder, 'gone'), house.state);
   expect(await hook([], house.env)).toEqual(harmless);

@@ -92,7 +92,7 @@ it('sessions that project files silence are counted once each, in status and in 
   expect(Object.fromEntries(totals)).toEqual({ enabled: 2, 'trace.sampler': 1 });
 });
 
-it('commands of root make nothing in the home of a user, and say why', context => {
+it('commands of root make nothing in the home of a user, and print the reason', context => {
   needsRoot(context);
   fs.chownSync(house.home, 4321, 4321);
   const before = fs.readdirSync(house.home);

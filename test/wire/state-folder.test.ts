@@ -62,7 +62,7 @@ async function bothMouths(uid?: number): Promise<void> {
 const statusCodes = (): string[] => status(house).problems.map(problem => problem.code);
 
 describe('a state folder', () => {
-  it('of another user is not written into, and status says whose it is', async context => {
+  it('of another user is not written into, and status names the owner', async context => {
     needsRoot(context);
     rmSync(house.state, { recursive: true });
     mkdirSync(join(house.state, 'inbox'), { recursive: true });
@@ -75,7 +75,7 @@ describe('a state folder', () => {
     expect(statusCodes()).toEqual(['state-foreign']);
   });
 
-  it('that is a link is not followed, and status says so', async () => {
+  it('that is a link is not followed, and status reports it', async () => {
     rmSync(house.state, { recursive: true });
     const elsewhere = join(house.folder, 'elsewhere');
     mkdirSync(join(elsewhere, 'inbox'), { recursive: true });
@@ -86,7 +86,7 @@ describe('a state folder', () => {
     rmSync(house.state);
   });
 
-  it('that is a file stays that file, and status says so', async () => {
+  it('that is a file stays that file, and status reports it', async () => {
     rmSync(house.state, { recursive: true });
     writeFileSync(house.state, 'mine');
     await bothMouths();

@@ -102,7 +102,7 @@ function called(words: string[]): Promise<Ran> {
   });
 }
 
-it('enable asks the destination with one empty request, and says that it accepts data', async () => {
+it('enable tries the destination with one empty request, and reports that it accepts data', async () => {
   const collector: Collector = await startCollector();
   try {
     const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', collector.url]);
@@ -116,7 +116,7 @@ it('enable asks the destination with one empty request, and says that it accepts
   }
 });
 
-it('enable from a folder for temporary files says so, and names the way to install', async () => {
+it('enable from a temporary folder reports it, and names the way to install', async () => {
   // The house of these tests is such a folder.
   const ran = await called(['enable', '--tool', 'cursor', '--yes', '--no-proof']);
   expect(ran.status).toBe(0);
@@ -131,7 +131,7 @@ it('enable from a folder for temporary files says so, and names the way to insta
   expect(JSON.parse(shared.stdout)).toMatchObject({ problems: [] });
 });
 
-it('Ctrl-C while the hooks are tried leaves whole settings, and says what was done', async () => {
+it('Ctrl-C during the trial of hooks leaves complete settings, and lists the changes', async () => {
   const child = spawn(process.execPath, [house.bin, 'enable', '--tool', 'cursor,claude-code', '--yes'], {
     cwd: house.project,
     env: { ...house.env, OTEL_HOOKS_LINGER: '0s' },
@@ -148,7 +148,7 @@ it('Ctrl-C while the hooks are tried leaves whole settings, and says what was do
   expect(plans.map(({ changed }) => changed)).toEqual([false, false]);
 });
 
-it('enable succeeds while the destination is away, and says that data waits', async () => {
+it('enable succeeds while the destination is unreachable, and reports that data waits', async () => {
   const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', 'http://127.0.0.1:9', '--json']);
   expect(ran.status).toBe(0);
   const { destinations } = JSON.parse(ran.stdout) as { destinations: unknown[] };

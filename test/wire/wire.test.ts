@@ -163,7 +163,7 @@ describe('a session through the packed program', () => {
     expect(otelHooks(house, ['report', '--by', 'colour'])).toMatchObject({ status: 2, stdout: '' });
   });
 
-  it('is followed as it is recorded, until it is asked to stop', async () => {
+  it('is shown as it is recorded, until a signal stops the command', async () => {
     const following = spawn(process.execPath, [house.bin, 'tail', '--json', '--lines', '100000'], { env: house.env });
     let out = '';
     following.stdout.on('data', part => {
@@ -180,7 +180,7 @@ describe('a session through the packed program', () => {
     expect(types.filter(type => type === 'Action.After')).toHaveLength(4);
   });
 
-  it('is gone without a trace: disable gives the settings back byte for byte', () => {
+  it('leaves no trace: disable restores the settings byte for byte', () => {
     const { status: code } = otelHooks(house, ['disable', '--tool', AGENT, '--global', '--yes']);
     expect(code).toBe(0);
     expect(readFileSync(house.settings, 'utf8')).toBe(former);
@@ -249,7 +249,7 @@ describe('sessions of several projects in one delivery', () => {
     }
   });
 
-  it('what kicked it gives a delivery no endpoint: a session that names none goes nowhere, and is kept', () => {
+  it('a delivery does not use the endpoint of the hook that started it: a session without one is kept', () => {
     const found = status(house);
     expect(found.balanced).toBe(true);
     expect(found.fragments).toMatchObject({ received: 4 * counts.hooks, journaled: 4 * counts.hooks });
