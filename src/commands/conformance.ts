@@ -187,7 +187,7 @@ function textOf({
       ),
     ),
     ...listed('concluded by otel-hooks', agentHooks.concluded),
-    ...listed('not told', agentHooks.untold),
+    ...listed('not reported', agentHooks.untold),
     ...(isUnplayed ? ['  its transcripts are read too; none is among the samples\n'] : []),
     ...refused.map(({ name, why }) => `not taken: ${name}: ${why}\n`),
     ...findings
