@@ -45,7 +45,8 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
     parentPort.once('message', () => stop.abort());
     standBack();
   }
-  // The place of the file counts; its contents are the user's, whichever hook started this process.
+  // Only the path of the file is passed on. Its content belongs to the user, independent of the hook that started this
+  // process.
   const { XDG_CONFIG_HOME, APPDATA, OTEL_HOOKS_CONFIG } = env;
   const { values: config } = loadConfig({
     env: { XDG_CONFIG_HOME, APPDATA, ...(configFile === undefined ? { OTEL_HOOKS_CONFIG } : {}) },

@@ -83,8 +83,8 @@ export const pipelineResource = (installation: string): Plain =>
 const HEARS_FOR_MS = 24 * 3_600_000;
 
 /**
- * What the books say of the pipeline goes into the metric states of those destinations that get metrics: what was lost,
- * and what is left to be sent after a pass. How long requests took is no reason for one more: it goes along with other
+ * Adds the counts of the pipeline to the metric states of the destinations that get metrics: losses, and the rest that
+ * is left to be sent after a pass. The duration of requests alone causes no further request: it is sent with other
  * news.
  */
 export function addPipelineMetrics(
@@ -123,9 +123,7 @@ export function addPipelineMetrics(
   });
 }
 
-/**
- * As cumulative values: what was dropped, refused, set aside, silenced, and tried in vain, on the way to a destination.
- */
+/** Cumulative values: dropped, refused, quarantined and silenced data, and failed tries on the way to a destination. */
 export function lossesOf(ledger: Ledger, id: string): Increment[] {
   const { fragments, counters } = ledger;
   return [

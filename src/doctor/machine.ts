@@ -91,7 +91,7 @@ function factsOfPath(path: string): fs.Stats | undefined {
   try {
     return fs.lstatSync(path);
   } catch {
-    // Not there, or behind a folder that we may not enter, of which whoever needs it complains.
+    // The file is missing, or in a folder without access. The check that needs it reports this.
     return undefined;
   }
 }
@@ -123,7 +123,7 @@ function keyFindings({ values }: Machine['config'], platform: string): Finding[]
   });
 }
 
-/** Ours alone: nobody else on this machine may read what agents say. */
+/** The folder belongs to this user only: no other user may read the payloads. */
 function folderFindings({ state, data, config, platform }: Machine): Finding[] {
   const findings: Finding[] = [];
   const there: string[] = [];
@@ -153,7 +153,7 @@ function folderFindings({ state, data, config, platform }: Machine): Finding[] {
   return [fine('folders', undefined, there.length === 0 ? 'nothing was received yet' : there.join(', '))];
 }
 
-/** A configuration without one may be read by anybody. */
+/** A configuration without credentials may be readable by other users. */
 const holdsSecret = ({ origins }: LoadedConfig): boolean =>
   keys.some(key => origins[key] === 'global file' && factsOf(key).secret === true);
 

@@ -141,7 +141,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
 
   // ------------------------------------------------------------ hooks
 
-  /** Records what a hook or an event of a standard says. Returns the number of duplicates. */
+  /** Records the readings of a hook or an event of a standard. Returns the number of duplicates. */
   take(source: EventSource, fragment: Fragment): number {
     const { state } = this;
     const atMs = settleClock(state, fragment);
@@ -252,7 +252,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     oddities[kind] = (oddities[kind] ?? 0) + count;
   }
 
-  /** Settles whatever waits for a transcript, as there is none. */
+  /** Settles the spans that wait for a transcript, because there is none. */
   settleUnread(atMs: number): void {
     for (let [of] = unread(this.state.fold); of !== undefined; [of] = unread(this.state.fold))
       this.conclude({ event_type: SETTLED, data: { of, reason: 'absent' } }, of, atMs);
@@ -384,7 +384,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     counts[isNew ? 'journaled' : 'duplicate'] += 1;
   }
 
-  /** Rows that another session has told: of a fork, or of a file that begins with the rows of another session. */
+  /** Rows that another session recorded: rows of a fork, or of a file that begins with the rows of another session. */
   private isCopy({ copyOf }: TranscriptReading, reading: TranscriptReading): boolean {
     if (copyOf !== undefined && this.isKnownSession(copyOf)) return true;
     const { kin } = this.transcriptState();
@@ -401,7 +401,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return answer;
   }
 
-  /** True when the row gives a new event. One that a hook has told may state the end of an action better. */
+  /** True if the row gives a new event. A row about an event of a hook may state the end of an action more exactly. */
   private recordRow(reading: TranscriptReading, from: Origin): boolean {
     const { state, context } = this;
     const id = eventId(state, boundId(reading.subagent) ?? state.session, reading.event_type, reading.key);
@@ -440,7 +440,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
       if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
       return true;
     }
-    // Before anything is hashed: each row of a call repeats what hooks have told.
+    // Checked before hashing: each row of a call repeats the report of a hook.
     const short = shortOf(id);
     if (seenBy(state).has(short)) return true;
     if (!isAgain || state.seq <= SEEN_IDS) return false;
@@ -525,7 +525,7 @@ export const isUnfinishedImport = ({ transcripts, hookedMs }: SessionState): boo
 const isMilestone = ({ event_type: type, parent_session_id: parent }: Event): boolean =>
   parent === undefined && (type === 'Agent.Response' || type === 'Session.End' || type === 'Session.Abort');
 
-/** An agent's hook outside of an envelope says all there is itself, and hooks are many: they are not copied. */
+/** An agent's hook outside of an envelope is complete, and hooks are frequent: they are not copied. */
 function withEnvelope(
   reading: ForeignReading,
   { reporter, atMs }: EventSource,

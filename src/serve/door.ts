@@ -21,7 +21,7 @@ export function isLoopback(host: string): boolean {
   return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
 }
 
-/** Says which rule a head breaks, if any. */
+/** Returns the rule that a head breaks, if any. */
 export function doorFor(names: Names): (headers: IncomingHttpHeaders) => 'browser' | 'host' | undefined {
   /** The last accepted name: nearly all senders use the same one. */
   let known: string | undefined;

@@ -141,7 +141,7 @@ async function synced(file: number): Promise<void> {
   }
 }
 
-/** A folder's entries are made durable for all who wait at that moment by one call. */
+/** One call makes the entries of a folder durable for all senders that wait at that moment. */
 function groupSync(folder: string): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -163,8 +163,9 @@ function groupSync(folder: string): () => Promise<void> {
 }
 
 /**
- * The kernel's clock that fragments are ordered by. Read now and then: in between Node's own goes with it, but for a
- * sleep of the machine. It counts in hundredths, so what is read may lie a little before what was said last.
+ * The kernel's clock, by which fragments are ordered. It is read at intervals, and Node's own clock is added in
+ * between; after a sleep of the machine both differ. It counts in hundredths of a second, so a new value may be
+ * slightly before the last returned one.
  */
 function bootClock(): { boot: string; now: () => string } {
   const boot = firstWord('/proc/sys/kernel/random/boot_id').slice(0, 8);

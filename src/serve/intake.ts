@@ -44,10 +44,10 @@ export interface Intake {
   verdicts: (Fault | undefined)[];
 }
 
-/** How a body says what it is. `any` finds out; `hook` is an agent's own. */
+/** The stated kind of a body. `any`: the content decides; `hook`: an agent's own hook. */
 export type Form = 'any' | 'one' | 'list' | 'lines' | 'hook';
 
-/** What a request says beside its body. */
+/** The facts of a request beside its body. */
 export interface RequestFacts {
   form: Form;
   /** The type of the body is one of Agent Hooks' own. */
@@ -86,7 +86,7 @@ export function formOf(contentType: string | undefined): Form | undefined {
 export function attributesOf(
   headers: IncomingHttpHeaders,
 ): { attributes: Readonly<Record<string, string>> } | { fault: Fault } | undefined {
-  // A body that is an envelope itself says it by its type, and that counts.
+  // The type of a body names it as an envelope, and the type counts.
   const isEnvelope = headers['content-type']?.toLowerCase().startsWith('application/cloudevents');
   if (headers['ce-specversion'] === undefined || isEnvelope) return undefined;
   const attributes: Record<string, string> = {};
@@ -199,7 +199,7 @@ function sifted(parts: readonly Part[], verdicts: (Fault | undefined)[]): Intake
   return { payload: good.length === 0 ? undefined : Buffer.from(`[${good.join(',')}]`), verdicts };
 }
 
-/** An envelope around the body, for there is no other place for what the headers say. */
+/** An envelope around the body, because the facts of the headers have no other place. */
 function wrapped(text: string, attributes: Readonly<Record<string, string>>, request: RequestFacts): Intake {
   const { form } = request;
   const data = form === 'lines' ? JSON.stringify(text) : text;
@@ -230,7 +230,7 @@ function verdictOn(value: unknown, part: Part | undefined, request: RequestFacts
   return undefined;
 }
 
-/** What a reader would take, and its standard does not allow: here the sender can still be told. */
+/** An event that a reader would accept although its standard forbids it. The sender gets the fault. */
 function breachOf(item: Item, part: Part | undefined, { form }: RequestFacts): Fault | undefined {
   const { event, fields } = item;
   if (event?.standard === 'agent-hooks') return isValid(fields) ? undefined : breachIn(agentHooks, item, part);
@@ -321,7 +321,7 @@ function standardMeant(fields: Fields, { isAgentHooks = false }: RequestFacts): 
   return 'hook' in fields && 'sessionId' in fields ? baseCoat : undefined;
 }
 
-/** The first rule of the standard that an event breaks, and where; inside an envelope only the field can be told. */
+/** The first rule of the standard that an event breaks, with its place; inside an envelope only the field is known. */
 function breachIn(
   standard: Standard,
   { fields, wrapped }: Item,

@@ -105,7 +105,7 @@ function configFor(
   return { config: loadConfig({ env, home, platform, cwd: cwd ?? home, hookCwd: header.cwd, file }), file, env };
 }
 
-/** What a session keeps of the configuration. A usual setting is left out, so that states stay small. */
+/** The part of the configuration that a session keeps. A default is left out, so that states stay small. */
 function settingsIn(
   config: LoadedConfig,
   opening: Pick<Opening, 'user'> & { agent: Pick<Opening['agent'], 'id'> },
@@ -184,7 +184,7 @@ function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string):
 }
 
 /**
- * Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here.
+ * The user and the machine, as configured: the user that a standard's event names, otherwise the user who is logged in.
  */
 export function userAndHost(
   content: ContentSettings | undefined,

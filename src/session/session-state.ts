@@ -18,7 +18,8 @@ export interface Pinned {
   /** The providers that its hook commands named. */
   providers?: string[] | undefined;
   /**
-   * Set when a broken configuration keeps the session from all destinations: the facts of its first hook, to try again.
+   * Set if a broken configuration keeps the session from all destinations: the facts of its first hook, so that they
+   * can be used again.
    */
   undecided?:
     | { cwd: string | undefined; header: Readonly<Record<string, string>>; isUserTold?: true | undefined }

@@ -90,7 +90,7 @@ export function placeOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platf
   return { agent: agent.id, scope, project: places.project, env: Object.fromEntries([...looked].sort()) };
 }
 
-/** Settings of a user are one place, whichever folder `enable` ran in. */
+/** Settings of a user are one place for all folders in which `enable` ran. */
 const isSame = (one: KnownPlace, other: KnownPlace): boolean =>
   one.agent === other.agent &&
   one.scope === other.scope &&

@@ -1,7 +1,7 @@
 /**
- * Which folders of PATH may supply a program that a command of ours starts. A folder of the project that somebody works in
- * may not: `node_modules/.bin` and `.` of a clone hold programs of the clone's author, and package managers and shells with
- * per-folder environments put them first.
+ * The folders of PATH in which otel-hooks may find a program that it starts. Folders of the present project are
+ * excluded: `node_modules/.bin` and `.` of a clone hold programs of the clone's author, and package managers and shells
+ * with per-folder environments put them first.
  */
 import { delimiter, isAbsolute } from 'node:path';
 import { projectTop } from '../lib/project-top.ts';
@@ -9,7 +9,7 @@ import { isInside, realPathOf } from '../lib/real-path.ts';
 
 interface Where {
   home: string;
-  /** The folder that somebody works in. */
+  /** The folder of the present work. */
   project: string;
 }
 

@@ -148,7 +148,7 @@ function findInPath(name: string, { env }: Pick<Places, 'env'>, platform: string
 export interface InstalledProgram {
   agent: Agent;
   path: string;
-  /** As its package or its folder says; nothing is run. */
+  /** Read from its package or its folder; nothing is run. */
   version: string | undefined;
 }
 

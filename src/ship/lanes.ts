@@ -193,7 +193,7 @@ export function settledOutcome(sent: Sent, verdict: Settled, standing: Standing,
   };
 }
 
-/** Says in the name of a quarantined file which destination refused it, so that it can be sent there again. */
+/** Adds the destination that refused it to the name of a quarantined file, so that it can be sent there again. */
 const refusedLabel = ({ id }: Destination, signal: Signal): string => `${id}-${signal}`;
 
 export interface RefusedFile {

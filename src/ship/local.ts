@@ -92,8 +92,9 @@ function lastOf(file: number, sizeBytes: number, mostBytes: number): Buffer {
 const NEWLINE = Buffer.from('\n');
 
 /**
- * What of the lines is not in the file yet. Who was killed between writing and noting it left them there, or a part: so
- * where the file ends, from the start of a line on, with what ours begin with, the rest is written.
+ * Returns the lines that are not in the file yet. A process that was killed between the write and its note left all or
+ * some of them there. So if the end of the file, from the start of a line on, equals the beginning of the lines, only
+ * the rest is written.
  */
 function missingOf(lines: Buffer, last: Buffer): Buffer {
   for (let newline = last.indexOf(0x0a); newline >= 0; newline = last.indexOf(0x0a, newline + 1)) {

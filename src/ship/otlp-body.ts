@@ -33,7 +33,7 @@ export function countItems(bytes: Uint8Array): number | undefined {
   }
 }
 
-/** Each must be a request, as `countItems` tells. */
+/** Each must be a request, as `countItems` checks. */
 export function joinBodies(bodies: readonly Uint8Array[]): Buffer {
   if (bodies.length < 2) return Buffer.concat(bodies);
   const resources: (Uint8Array | Frame)[] = [];
@@ -86,11 +86,11 @@ function runOf(bytes: Uint8Array, { wire, from, end }: Field, held: number): { f
 const framed = (part: Uint8Array | Frame): Piece =>
   part instanceof Uint8Array ? part : wrap(part.field, [part.head, ...part.inside.map(framed), part.tail]);
 
-/** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` tells. */
+/** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` checks. */
 export const cutBody = (bytes: Uint8Array, from: number, to: number): Buffer =>
   chosenOf({ bytes, passed: 0, isChosen: at => at >= from && at < to });
 
-/** The request without the items that the function names. `bytes` must be a request, as `countItems` tells. */
+/** The request without the items that the function names. `bytes` must be a request, as `countItems` checks. */
 export const bodyWithout = (bytes: Uint8Array, isLeftOut: (item: Field) => boolean): Buffer =>
   chosenOf({ bytes, passed: 0, isChosen: (_, item) => item === undefined || !isLeftOut(item) });
 

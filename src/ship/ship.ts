@@ -302,7 +302,7 @@ class Line {
       if (verdict.kind === 'refused') refused = verdict.reason;
       else if (verdict.rejected > 0) refused ??= 'partial';
       const rejected = verdict.kind === 'refused' ? items : verdict.rejected;
-      // The standing says that metrics are refused, until they are taken.
+      // The document `ship` marks metrics as refused until they are accepted.
       if (verdict.kind === 'taken') problems.push(...answerProblems({ destination, signal, items }, verdict, rejected));
     }
     const { superseded } = metrics;

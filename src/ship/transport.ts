@@ -17,14 +17,14 @@ import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
 
 /**
- * An HTTP answer, or what kept one from coming. `body` undefined: too large, not what its headers say, or not to its
- * end.
+ * An HTTP answer, or the reason why there is none. `body` undefined: too large, in a form that differs from its
+ * headers, or incomplete.
  */
 export type Answer =
   | { status: number; retryAfter?: string | undefined; isJson?: boolean | undefined; body: Uint8Array | undefined }
   | { failure: string };
 
-/** Never rejects: whatever goes wrong is an answer. */
+/** Never rejects: every failure is an answer. */
 export type Transport = (destination: Destination, signal: Signal, body: Uint8Array) => Promise<Answer>;
 
 export interface HttpTransport {
@@ -103,7 +103,8 @@ function secured(tls: Target['tls']): https.AgentOptions {
   if (tls.ca !== undefined) fromFiles([tls.ca], () => createSecureContext({ ca }));
   const own = [tls.cert, tls.key].filter(path => path !== undefined);
   if (own.length > 0) fromFiles(own, () => createSecureContext({ cert, key }));
-  // Said here, or a variable of whichever agent started us (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
+  // Set explicitly; otherwise a variable of the agent that started this process (NODE_TLS_REJECT_UNAUTHORIZED) would
+  // decide.
   return { minVersion: 'TLSv1.2', rejectUnauthorized: true, ...files };
 }
 
@@ -186,8 +187,8 @@ function post(
 }
 
 /**
- * What speaks TLS may say so in plain words, as a 400 that is about the connection and not about the body: servers in
- * Go do, nginx and Apache, balancers and Tomcat.
+ * A server that expects TLS may answer a plain request with a 400 that concerns the connection and not the body:
+ * servers in Go do, nginx and Apache, balancers and Tomcat.
  */
 function wantsTls(answer: Answer): boolean {
   if (!('status' in answer) || answer.status !== 400 || answer.body === undefined) return false;

@@ -117,7 +117,7 @@ interface About {
 /** Histograms per tool. The agent mode on them would exceed the limit of series. */
 const byTool: ReadonlySet<MetricId> = new Set(['toolDuration', 'mcpDuration', 'riskScore']);
 
-/** Counters of things that users, agents and systems do. All other counters concern the agent only. */
+/** Counters of actions by users, agents and systems. All other counters concern the agent only. */
 const byActor: ReadonlySet<MetricId> = new Set([
   'sessionsStarted',
   'prompts',

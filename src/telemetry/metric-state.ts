@@ -17,7 +17,7 @@ export interface MetricState {
   /** The number of changes. A destination that has accepted this version is up to date. */
   version: number;
   accepted: number;
-  /** The time of the newest encoded points. The next points are later, whatever the clock says. */
+  /** The time of the newest encoded points. The next points are later, also after a jump of the clock. */
   lastMs: number;
   resources: { [key: string]: { attributes: Plain; series: { [key: string]: Series } } };
 }

@@ -15,8 +15,8 @@ export interface ResourceFacts {
 export type Plain = Readonly<Record<string, string>>;
 
 /**
- * Who speaks. The same for all sessions of an agent on a machine under one configuration; nothing of a session, process
- * or person.
+ * The resource. It is the same for all sessions of an agent on a machine under one configuration, and names no session,
+ * process or person.
  */
 export function resourceAttributes(facts: ResourceFacts): Plain {
   const service = facts.serviceName ?? facts.attributes[stable.serviceName] ?? facts.agent;
@@ -51,7 +51,7 @@ export function resourceOf(attributes: Plain): Resource {
   };
 }
 
-/** The same with the version of the agent, as each item says it; what people set themselves stays. */
+/** The same with the version of the agent that each item states. A version that the user configured stays. */
 export function versioned(attributes: Plain): (version: string | undefined) => Resource {
   const base = resourceOf(attributes);
   const known = new Map<string | undefined, Resource>([[undefined, base]]);

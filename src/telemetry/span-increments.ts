@@ -106,7 +106,7 @@ const aboutModel = (
   [development.requestModel]: MODEL.test(model ?? '') ? (model ?? 'unknown') : 'unknown',
 });
 
-/** Tokens are counted once: for each response, or for the session where nothing told of its responses. */
+/** Tokens are counted once: for each response, or for the session if no source reported its responses. */
 function tokensOf(used: TokenCounts, about: Plain, semconv: Widening['semconv']): Increment[] {
   const tokens = { ...about, [development.tokenModality]: 'unknown' };
   const newest =

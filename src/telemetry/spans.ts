@@ -23,7 +23,7 @@ export interface SpanContextFacts {
   agent: string;
   session: string;
   provider: string | undefined;
-  /** Who makes a model, where nobody says who serves it. */
+  /** The maker of a model, used if its provider is unknown. */
   providerOf?: ((model: string) => string | undefined) | undefined;
   denyAsError: boolean;
   semconv?: 'v1.36' | 'both' | undefined;
@@ -37,7 +37,7 @@ export interface SpanContextFacts {
   limits: Limits;
   /** Absent: as it comes, with hashes of prompts and answers alone. */
   content?: ContentFacts | undefined;
-  /** Who works here, where that was asked for. */
+  /** The user and the machine, if configured. */
   user?: string | undefined;
 }
 
@@ -267,7 +267,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes[]
   return row(span, facts);
 }
 
-/** Who serves a model, where its event does not say so. */
+/** The provider of a model, if its event does not name it. */
 export const providerFor = (
   model: string | undefined,
   { provider, providerOf }: Partial<Pick<SpanContextFacts, 'provider' | 'providerOf'>>,
@@ -288,7 +288,7 @@ export function named(attributes: Attributes, semconv: SpanContextFacts['semconv
   return semconv === 'both' ? { ...attributes, ...system } : { ...others, ...system };
 }
 
-/** What is said of content is the same, under either name. */
+/** The attributes of content are the same under both names. */
 function withFormer(attributes: Attributes, span: FinishedSpan, { formerName }: SpanContextFacts): Attributes {
   return formerName === undefined ? attributes : { ...attributes, ...formerAttributes(span, formerName, attributes) };
 }
@@ -309,11 +309,11 @@ function repository({ repository, commits }: SessionSpan): Attributes {
 const tokensOf = ({ input, output }: Sums): number | undefined =>
   input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
 
-/** What the responses within it used, as far as they were told. */
+/** The tokens of the responses within a span, as far as they were reported. */
 function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attributes {
   const isPartial = complete ? undefined : false;
   return {
-    // Sums that the agent drew itself do not say of how many.
+    // The agent's own sums do not state a number of responses.
     [ours.modelCalls]: usage.calls === 0 ? undefined : usage.calls,
     [development.inputTokens]: usage.input,
     [development.outputTokens]: usage.output,
@@ -335,7 +335,7 @@ function decision(span: { decision: { outcome: string; source: string; basis: st
   };
 }
 
-/** The trace of whoever started the agent, where it is only linked to. */
+/** The trace of the program that started the agent, if it is only a link. */
 function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableSpan['links'] {
   if (span.parent !== undefined || span.trace.segment !== 0 || caller?.policy !== 'link') return [];
   const { traceId, spanId, flags: traceFlags = TraceFlags.SAMPLED } = caller;

@@ -73,5 +73,5 @@ const points: ReadonlyMap<string, HookPoint> = new Map(
   }),
 );
 
-/** Names that platforms use for the end of a turn, whatever the document calls them. */
+/** Names of platforms for the end of a turn. The document does not have all of them. */
 export const endsTurn = (name: string): boolean => ['Stop', 'stop', 'agentStop'].includes(name);

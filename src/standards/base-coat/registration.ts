@@ -41,7 +41,7 @@ export function judgeRegistration(value: Values, name: string): Remark[] {
   return remarks;
 }
 
-/** Without a telling file name, the entries show the kind of the file. */
+/** If the file name does not show the kind of the file, the entries do. */
 function kindOfFile(value: Values, name: string): Kind {
   if (/(^|[\\/.])mcp\.json$/i.test(name)) return 'mcp.json';
   if ('version' in value) return 'hooks file';
