@@ -90,3 +90,13 @@ it('every example of the declarations and of docs/library.md compiles in strict 
     .filter(line => line !== '');
   expect(reported).toEqual([expect.stringMatching(/^wrong\.ts\(\d+,\d+\): error TS2322/)]);
 });
+
+it('docs/library.md explains every code of an error and every reason of a refusal', () => {
+  const page = readFileSync(join(root, 'docs', 'library.md'), 'utf8');
+  const declared = (name: string): string => all.find(each => each.name === name)?.declaration ?? '';
+  const words = ['BridgeErrorCode', 'RefusalReason'].flatMap(name =>
+    [...declared(name).matchAll(/'([a-z-]+)'/g)].map(match => match[1] ?? ''),
+  );
+  expect(words.length).toBeGreaterThan(25);
+  expect(words.filter(word => !page.includes(`\`${word}\``))).toEqual([]);
+});
