@@ -43,6 +43,7 @@ const stack: Stack = {
   prometheus: at(9090),
   jaeger: at(16686),
   jaegerOtlp: at(4328),
+  grafana: at(3000),
   program,
 };
 const PAGE = join(process.cwd(), 'docs', 'grafana.md');

@@ -279,14 +279,38 @@ export function recordedRanking(about: About, ...columns: Column[]): Panel {
   return made(about, panel);
 }
 
-function ranked(about: About, source: typeof PROMETHEUS, columns: readonly Column[]): table.PanelBuilder {
+/** Sessions, those with the largest sum first. Each row also has the trace that adds most to the sum, for its link. */
+export function sessionRanking(about: About, name: string, sumBy: (labels: string) => string, unit?: string): Panel {
+  const ofSession = 'session_id, service_name';
+  const columns: Column[] = [
+    { expr: `topk(20, ${sumBy(ofSession)})`, name, ...(unit === undefined ? {} : { unit }) },
+    { expr: `topk by (session_id) (1, ${sumBy(`${ofSession}, trace_id`)})`, name: 'Largest trace' },
+  ];
+  const panel = ranked(about, LOKI, columns, ['Value #B'])
+    .withTransformation({ id: 'limit', options: { limitField: 20 } })
+    .overrideByName('Trace', [{ id: 'custom.hidden', value: true }]);
+  columns.forEach(({ expr }, i) => {
+    panel.withTarget(lokiQuery(expr, i, 'instant'));
+  });
+  return made(about, panel);
+}
+
+function ranked(
+  about: About,
+  source: typeof PROMETHEUS,
+  columns: readonly Column[],
+  hidden: readonly string[] = [],
+): table.PanelBuilder {
   const values = columns.flatMap(({ name }, i) => [[`Value #${refId(i)}`, name]]);
   if (columns.length === 1) values.push(['Value', columns[0]?.name ?? '']);
   const panel = tabular(about, source)
     .withTransformation({ id: 'merge', options: {} })
     .withTransformation({
       id: 'organize',
-      options: { excludeByName: { Time: true }, renameByName: { ...HEADERS, ...Object.fromEntries(values) } },
+      options: {
+        excludeByName: Object.fromEntries(['Time', ...hidden].map(field => [field, true])),
+        renameByName: { ...HEADERS, ...Object.fromEntries(values) },
+      },
     })
     .withTransformation({ id: 'sortBy', options: { sort: [{ field: columns[0]?.name, desc: true }] } });
   for (const { name, unit } of columns) {
@@ -310,7 +334,10 @@ const tabular = (about: About, source: typeof PROMETHEUS): table.PanelBuilder =>
     .overrideByRegexp('.*', [{ id: 'noValue', value: '' }])
     .links(linksOf(about))
     .overrideByName('Session', [
-      { id: 'links', value: [{ title: 'Open this session', url: sessionLink({ session: cell('Session') }) }] },
+      {
+        id: 'links',
+        value: [{ title: 'Open this session', url: sessionLink({ session: cell('Session'), trace: cell('Trace') }) }],
+      },
     ])
     .overrideByName('Risk', [
       { id: 'custom.cellOptions', value: { type: 'color-text' } },

@@ -19,8 +19,8 @@ export interface Query {
   legend?: string;
 }
 
-/** The choice of the first row. */
-const CHOSEN = 'job=~"$agent",service_namespace=~"$team",deployment_environment_name=~"$environment"';
+/** The choice of the first row. With a namespace, Prometheus calls a job `namespace/name`, and Loki only `name`. */
+const CHOSEN = 'job=~"(.+/)?$agent",service_namespace=~"$team",deployment_environment_name=~"$environment"';
 export const STREAM = '{service_name=~"$agent",service_namespace=~"$team",deployment_environment_name=~"$environment"}';
 
 export const MODEL = ',gen_ai_request_model=~"$model"';
@@ -88,7 +88,7 @@ export const agentVariable = choice(
   'Agent',
   `label_values(agent_hooks_pipeline_events_total{${ACCEPTED.slice(1)}}, job)`,
   '.+',
-);
+).regex('/^(?:.+\\/)?(.+)$/');
 export const teamVariable = choice(
   'team',
   'Team',
@@ -137,4 +137,9 @@ const id = (name: string, label: string, description: string): dashboard.TextBox
   new dashboard.TextBoxVariableBuilder(name).label(label).description(description).defaultValue('');
 export const sessionVariable = id('session', 'Session', 'The session.id, or its beginning');
 export const traceVariable = id('trace', 'Trace', 'The id of the drawn trace; a click on a trace fills it in');
+export const segmentVariable = id(
+  'segment',
+  'Only trace',
+  'Numbers and tables of one trace only; empty means the whole session',
+);
 export const spanVariable = id('span', 'Span', 'The id of one span; a click on an action fills it in');

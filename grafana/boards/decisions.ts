@@ -46,7 +46,7 @@ export const decisions: Board = {
         ),
         numbers(
           {
-            title: 'Policy events',
+            title: 'Policies',
             question: 'How often was a policy violated, enforced or overridden?',
             note: 'Budgets are included.',
             alarm: 1,
@@ -54,7 +54,7 @@ export const decisions: Board = {
           { expr: whole('agent_hooks_policy_events_total') },
         ),
         numbers(
-          { title: 'Waiting time', question: 'How long did agents wait for people, in all?', unit: 's' },
+          { title: 'Waited', question: 'How long did agents wait for people, in all?', unit: 's' },
           { expr: whole('agent_hooks_decision_wait_seconds_sum') },
         ),
       ],

@@ -1,4 +1,4 @@
-import { type Board, bars, levels, numbers, ranking, recordedRanking, recordTable } from '../panels.ts';
+import { type Board, bars, levels, numbers, ranking, recordTable, sessionRanking } from '../panels.ts';
 import {
   ACCEPTED,
   ACTION_ENDED,
@@ -109,29 +109,25 @@ export const fleet: Board = {
     {
       title: 'Sessions',
       panels: [
-        recordedRanking(
+        sessionRanking(
           {
             title: 'Most expensive sessions',
             question: 'Which sessions cost most?',
             note: 'A click opens the session. Running sessions are included.',
             empty: 'No response had a price in this range.',
           },
-          {
-            expr: `topk(20, ${added('agent_hooks_cost_usd', RESPONDED, 'session_id, service_name')})`,
-            name: 'Cost',
-            unit: 'currencyUSD',
-          },
+          'Cost',
+          labels => added('agent_hooks_cost_usd', RESPONDED, labels),
+          'currencyUSD',
         ),
-        recordedRanking(
+        sessionRanking(
           {
             title: 'Sessions with most failures',
             question: 'In which sessions did most actions fail?',
             empty: 'No action failed in this range.',
           },
-          {
-            expr: `topk(20, ${recorded(`${ACTION_ENDED} | error_type!=""`, 'session_id, service_name')})`,
-            name: 'Failed actions',
-          },
+          'Failed actions',
+          labels => recorded(`${ACTION_ENDED} | error_type!=""`, labels),
         ),
         recordTable(
           {

@@ -10,9 +10,17 @@ import {
   traceTable,
   waterfall,
 } from '../panels.ts';
-import { ACTION_ENDED, RESPONDED, STREAM, sessionVariable, spanVariable, traceVariable } from '../queries.ts';
+import {
+  ACTION_ENDED,
+  RESPONDED,
+  STREAM,
+  segmentVariable,
+  sessionVariable,
+  spanVariable,
+  traceVariable,
+} from '../queries.ts';
 
-const OF_SESSION = `${STREAM} | session_id=~"$session.*" | trace_id=~"$trace.*"`;
+const OF_SESSION = `${STREAM} | session_id=~"$session.*" | trace_id=~"$segment.*"`;
 const matching = (filter: string): string => `${OF_SESSION} | ${filter}`;
 const recorded = (filter: string, by = ''): string =>
   `sum${by && ` by (${by})`} (count_over_time(${matching(filter)} [$__range]))`;
@@ -24,7 +32,7 @@ export const session: Board = {
   title: 'Agents: one session',
   description:
     'Everything about one session. Put its id into the field above, or come here from a table of another dashboard.',
-  variables: [sessionVariable, traceVariable, spanVariable],
+  variables: [sessionVariable, traceVariable, spanVariable, segmentVariable],
   rows: [
     {
       title: 'Session',

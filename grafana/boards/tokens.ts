@@ -1,4 +1,4 @@
-import { type Board, bars, levels, numbers, ranking, recordedRanking } from '../panels.ts';
+import { type Board, bars, levels, numbers, ranking, recordedRanking, sessionRanking } from '../panels.ts';
 import {
   added,
   aWeekBefore,
@@ -41,7 +41,7 @@ export const tokens: Board = {
           { expr: whole(COST, '', MODEL) },
         ),
         numbers(
-          { title: 'A week before', question: 'What did the same range cost a week before?', unit: 'currencyUSD' },
+          { title: 'Last week', question: 'What did the same range cost a week before?', unit: 'currencyUSD' },
           { expr: aWeekBefore(COST, '', MODEL) },
         ),
         numbers(
@@ -89,18 +89,16 @@ export const tokens: Board = {
           { expr: whole(COST, 'job, gen_ai_request_model', MODEL), name: 'Cost' },
           { expr: aWeekBefore(COST, 'job, gen_ai_request_model', MODEL), name: 'A week before' },
         ),
-        recordedRanking(
+        sessionRanking(
           {
             title: 'Most expensive sessions',
             question: 'Which sessions cost most?',
             note: 'Running sessions are included.',
             empty: NO_PRICE,
           },
-          {
-            expr: `topk(20, ${added('agent_hooks_cost_usd', OF_MODEL, 'session_id, service_name')})`,
-            name: 'Cost',
-            unit: 'currencyUSD',
-          },
+          'Cost',
+          labels => added('agent_hooks_cost_usd', OF_MODEL, labels),
+          'currencyUSD',
         ),
         recordedRanking(
           {

@@ -5,7 +5,7 @@ import * as units from '@grafana/grafana-foundation-sdk/units';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
-import { dashboards } from '../../grafana/dashboards.ts';
+import { boards, dashboards } from '../../grafana/dashboards.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'grafana');
 const written = dashboards();
@@ -23,17 +23,29 @@ interface Dashboard {
   panels: Panel[];
   templating: { list: { name: string }[] };
 }
-const boards = written.map(({ json }) => JSON.parse(json) as Dashboard);
+const models = written.map(({ json }) => JSON.parse(json) as Dashboard);
 
 test.each(written)('$file is the output of the code', async ({ file, json }) => {
   await expect(json).toMatchFileSnapshot(join(folder, 'dashboards', file));
+});
+
+test('docs/grafana-panels.md lists the question of each panel', async () => {
+  const chapters = boards.map(
+    ({ title, description, rows }) =>
+      `## ${title}\n\n${description}\n\n| panel | question |\n| --- | --- |\n${rows
+        .flatMap(({ panels }) => panels.map(each => `| ${each.title} | ${each.question} |`))
+        .join('\n')}\n`,
+  );
+  const head =
+    '# The panels of the dashboards\n\n<!-- Written by `npm run dashboards`. -->\n\nEach panel answers one question. [Grafana](grafana.md) says how to start the dashboards.\n';
+  await expect([head, ...chapters].join('\n')).toMatchFileSnapshot(join(folder, '..', 'docs', 'grafana-panels.md'));
 });
 
 test('no dashboard lies there that no code writes', () => {
   expect(readdirSync(join(folder, 'dashboards')).sort()).toEqual(written.map(({ file }) => file).sort());
 });
 
-test.each(boards)('$uid: ids, data sources, variables and descriptions', ({ panels, templating }) => {
+test.each(models)('$uid: ids, data sources, variables and descriptions', ({ panels, templating }) => {
   const sources = readFileSync(join(folder, 'provisioning', 'datasources', 'otel-hooks.yaml'), 'utf8');
   const known = [...sources.matchAll(/^ {4}uid: (\S+)$/gm)].map(match => match[1]);
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);

@@ -1,6 +1,6 @@
 /**
  * The project's own compose file, once for all tests: free ports, a project name of its own, and nothing left
- * afterwards. Grafana is not started: what it shows is checked by the queries of its dashboards.
+ * afterwards. Grafana also gets the alert rules of `grafana/alerting`, as a team does that uses Grafana's own alerting.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -20,6 +20,7 @@ export interface Stack {
   prometheus: string;
   jaeger: string;
   jaegerOtlp: string;
+  grafana: string;
   /** The packed tarball, installed as a user installs it. */
   program: string;
 }
@@ -55,6 +56,7 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
     'PROMETHEUS',
     'JAEGER',
     'JAEGER_OTLP',
+    'GRAFANA',
   ];
   const ports = Object.fromEntries(await freePorts(names));
   const url = (name: string): string => `http://127.0.0.1:${ports[`${name}_PORT`]}`;
@@ -65,9 +67,9 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
   // The ports of the compose file listen there and nowhere else.
   process.env.TESTCONTAINERS_HOST_OVERRIDE = '127.0.0.1';
-  const services = ['tempo', 'loki', 'prometheus', 'jaeger', 'collector'];
+  const services = ['tempo', 'loki', 'prometheus', 'jaeger', 'collector', 'grafana'];
   const health = Wait.forHealthCheck();
-  const environment = new DockerComposeEnvironment(root, 'docker-compose.yml')
+  const environment = new DockerComposeEnvironment(root, ['docker-compose.yml', 'test/stack/alerting.yaml'])
     .withProjectName(project)
     .withProfiles('jaeger')
     .withEnvironment(Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])))
@@ -76,6 +78,7 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
     .withWaitStrategy('prometheus-1', health)
     .withWaitStrategy('collector-1', Wait.forHttp('/', 13133).forStatusCode(200))
     .withWaitStrategy('jaeger-1', Wait.forHttp('/api/services', 16686).forStatusCode(200))
+    .withWaitStrategy('grafana-1', Wait.forHttp('/api/health', 3000).forStatusCode(200))
     .withStartupTimeout(90_000);
   const down = (): void => {
     const docker = (...words: string[]): string => execFileSync('docker', words, { cwd: root, encoding: 'utf8' });
@@ -109,6 +112,7 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
     prometheus: url('PROMETHEUS'),
     jaeger: url('JAEGER'),
     jaegerOtlp: url('JAEGER_OTLP'),
+    grafana: url('GRAFANA'),
     program,
   });
   return down;

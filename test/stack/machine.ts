@@ -32,6 +32,15 @@ export class Machine {
     return join(this.home, 'config.json');
   }
 
+  /** Makes the folder of the sessions a Git repository. */
+  repository(url: string, branch: string): void {
+    const folder = join(this.home, '.git');
+    mkdirSync(join(folder, 'refs', 'heads'), { recursive: true });
+    writeFileSync(join(folder, 'HEAD'), `ref: refs/heads/${branch}\n`);
+    writeFileSync(join(folder, 'refs', 'heads', branch), `${'1f'.repeat(20)}\n`);
+    writeFileSync(join(folder, 'config'), `[core]\n\tbare = false\n[remote "origin"]\n\turl = ${url}\n`);
+  }
+
   /** One hook, as the front ends write it. */
   hook(payload: object, atMs: number): void {
     this.#hooks += 1;
