@@ -56,7 +56,7 @@ export interface Collector {
   spans(): Collected[];
   records(): Collected[];
   metrics(): Collected[];
-  /** Nobody listens any more; what was taken stays. */
+  /** Stops listening; accepted requests stay. */
   stop(): Promise<void>;
   /** At the same address again. */
   start(): Promise<void>;
@@ -86,7 +86,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     try {
       for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
     } catch {
-      // Whoever sent it was killed in the middle: it is no request.
+      // The sender was killed in the middle: it is not a request.
       return;
     }
     const raw = Buffer.concat(parts);

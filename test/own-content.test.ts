@@ -69,7 +69,7 @@ it('is pinned with the session: user and machine in their modes, hashes under a 
     expect(pinned(who, 'one').user).not.toBe(pinned(who, 'two').user);
     const shared = { content: { ...who.content, hash_key: '0123456789abcdef' } };
     expect(pinned(shared, 'one').user).toBe(pinned(shared, 'two').user);
-    // Whom a standard's event names is who works there, whoever is logged in where it arrives.
+    // The user of an event of a standard is the one that it names, not the user who is logged in at its arrival.
     const userOf = (mode: string) => pinned({ content: { user: mode } }, 'one', 'kim').user;
     expect([userOf('off'), userOf('full')]).toEqual([undefined, 'kim']);
     expect(pinned({ content: { user: 'full' } }, 'one', '')).not.toHaveProperty('user');

@@ -254,7 +254,7 @@ for (const agent of agents) {
       for (const type of script.shares) expect(wanted.shared.join('\n')).toContain(type);
       for (const [name, way] of Object.entries(ways)) {
         if (IS_SMALL && name === again) continue;
-        // Where no id is shared, one of both tells: whoever was there first.
+        // Without a shared id, only the first source reports the event.
         if (name === imported && !tellable.every(type => script.shares.includes(type))) continue;
         const result = gist(played(way));
         // What a call came to may be known too late for a span that has left.

@@ -1,4 +1,4 @@
-/** What must hold for the fold whatever it is fed. */
+/** Rules that the fold keeps for every input. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';

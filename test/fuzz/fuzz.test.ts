@@ -30,7 +30,7 @@ const isLong = process.env.OTEL_HOOKS_FUZZ === 'long';
 const RUNS = Number(process.env.OTEL_HOOKS_FUZZ_RUNS ?? (isLong ? 2_000 : 20));
 const options = { seed, numRuns: RUNS };
 
-/** A reader may refuse whatever it likes, but it may not throw, and no object of the program may change. */
+/** A reader may refuse any input, but it may not throw, and no object of the program may change. */
 function unharmed(read: () => unknown): void {
   const before =
     Object.getOwnPropertyNames(Object.prototype).length + Object.getOwnPropertyNames(Array.prototype).length;

@@ -1,4 +1,4 @@
-/** Payloads, rows and texts as somebody would write them who wants to break their reader: made from real ones, one or a few places changed. */
+/** Hostile payloads, rows and texts: real ones, changed in one or a few places. */
 import fc from 'fast-check';
 
 /** One place of a value, or a text, becomes one of these. */

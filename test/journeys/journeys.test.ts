@@ -29,7 +29,7 @@ for (const file of readdirSync(folder).sort()) {
   });
 }
 
-/** What holds for every trace, whatever the journey. */
+/** Rules that hold for the trace of every journey. */
 function checkShape(played: Played): void {
   const ids = played.spans.map(span => JSON.stringify([span.trace, span.key]));
   expect(new Set(ids).size, 'no span leaves twice').toBe(ids.length);

@@ -1,4 +1,4 @@
-/** Detached signatures, held against the example of RFC 8037 and against whoever would forge one. */
+/** Detached signatures, compared with the example of RFC 8037, and forged ones. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { newSigningKey, publicJwk, publicKeys, signDetached, signingKey, verifyDetached } from '../../src/lib/jws.ts';

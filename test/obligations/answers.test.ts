@@ -159,7 +159,7 @@ it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async
       await kicked(state, nowMs + afterS * 1_000 - 500);
       isPatient = collector.requests.length === asked;
       isWell = true;
-      // Our own backoff is at most five minutes, whatever the dice said.
+      // Our own back-off is at most five minutes for every random number.
       await kicked(state, nowMs + (expected.afterS ?? 300) * 1_000 + 500);
     }
     const untilWell = collector.requests.length;
@@ -344,7 +344,7 @@ it(`R7 a partial success is counted and never sent again (seed ${seed})`, { time
     expect(problems).toContainEqual(
       expect.objectContaining({ code: 'delivery-partial', items: 100, message: 'too old' }),
     );
-    // Where nobody read what the delivery printed, status has it.
+    // If its output was not read, status shows it.
     const store = openStore({ folder: state, access: 'read' });
     expect(JSON.stringify(store.read(documents.problems))).toContain('too old');
   } finally {
@@ -419,7 +419,7 @@ async function filled(name: string, hooks: readonly HookCall[], answer?: (post: 
   };
 }
 
-/** As hooks start it: it asks nobody sooner than it may. */
+/** Delivery as hooks start it: it tries no destination before its time. */
 const kicked = (state: string, atMs: number) =>
   deliverHere(state, { byHand: false, waitMs: 0, now: () => atMs }).then(() => undefined);
 
@@ -444,7 +444,7 @@ function add(to: Record<string, number>, counts: Readonly<Record<string, number>
 const quarantinedIn = (books: StatusBooks): number =>
   Object.values(accountsOf(books).rejected as Record<string, number>).reduce((sum, count) => sum + count, 0);
 
-/** Whatever happened before, the next event goes its way. */
+/** After every fault, the next event is delivered. */
 async function onePasses(state: string, collector: Collector): Promise<void> {
   const before = collector.requests.length;
   const payload = { session_id: `fresh-${seed}`, cwd: '/', hook_event_name: 'SessionStart', source: 'startup' };

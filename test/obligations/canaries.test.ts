@@ -269,7 +269,7 @@ describe('S3 secrets', () => {
       out.push([`output of ${words[0]}`, Buffer.concat([stdout, stderr])]);
     };
     const first = collector.requests.length;
-    // In this process nobody would answer what that one sends; so it leaves what it read to a delivery in here.
+    // This process would not answer its requests, so it leaves its fragments to a delivery in here.
     type('import', ...paths, '--wait', '0s');
     await deliverHere(state);
     for (const words of [['status', '--json'], ['show']]) type(...words);

@@ -16,7 +16,7 @@ import { booksOf, deliverHere, differences, exporting, fill, founded, receivedBy
 const seeds = bySize({ quick: 5, ci: 25, full: 1_000 });
 const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 const EVENTS = 40;
-/** A damaged endpoint is one where nobody answers; by this clock, which stands still, it would be tried for ever. */
+/** No server answers at a damaged endpoint; by this clock, which stands still, it would be tried for ever. */
 const MISLED_MS = 15_000;
 const startMs = Math.floor(Date.now() / 1_000 - 3_600) * 1_000;
 const nowMs = startMs + 1_800_000;
@@ -144,7 +144,7 @@ it(`R10 ${seeds} times, a file in the state folder is damaged while bodies wait 
         // A machine that forgot its own name gets a new one.
         const isRenamed = victim.endsWith('/installation.json');
         const changed = differences(received.hashes, expected).filter(id => !isRenamed || !received.hashes.has(id));
-        // A session's state that still reads well may say something else of its own spans, and of nobody else's.
+        // A damaged state of a session that can still be read may change its own spans, but no others.
         const traces = new Set(changed.map(id => id.split(' ')[1]));
         if (kind === 'sessions') expect(traces.size, what).toBeLessThanOrEqual(1);
         else expect(changed, what).toEqual([]);
@@ -171,7 +171,7 @@ function damage(path: string, random: Random): void {
   const { atime, mtime } = statSync(path);
   const how = damages[Math.floor(random() * damages.length)];
   if (how) writeFileSync(path, how(bytes, random));
-  // What rots does not look as if somebody had just written it.
+  // Damaged files are not new files.
   utimesSync(path, atime, mtime);
 }
 

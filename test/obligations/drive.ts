@@ -9,7 +9,7 @@ export interface Drive {
   parallel: number;
   random: Random;
   env: Record<string, string>;
-  /** SIGKILLs for whoever delivers, spread over the run. */
+  /** SIGKILLs for the delivery, spread over the run. */
   kills?: number;
 }
 
@@ -113,7 +113,7 @@ export function startDeliver(house: House, env: Record<string, string>): void {
   spawn(process.execPath, words, { cwd: '/', detached: true, stdio: 'ignore', env: { ...house.env, ...env } }).unref();
 }
 
-/** Looks now and then how much memory whoever delivers has needed; answers with the most, in MB. */
+/** Measures at intervals the memory of the delivery; returns the maximum in MB. */
 export function watchMemory(house: House): () => number | undefined {
   let most: number | undefined;
   const look = (): void => {
@@ -139,14 +139,14 @@ export function memoryOf(pid: number): number | undefined {
   }
 }
 
-/** The process that has the lock, if it is one of this house: nobody else's process is ever killed. */
+/** The process that has the lock, if it belongs to this house: no other process is ever killed. */
 export function delivering(house: House): number | undefined {
   try {
     const pid = Number.parseInt(readFileSync(join(house.state, 'lock'), 'utf8'), 10);
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
     return command.includes(house.deliver) && command.includes(house.state) ? pid : undefined;
   } catch {
-    // Nobody has it, or no more.
+    // No process has it, or no longer.
     return undefined;
   }
 }

@@ -52,7 +52,7 @@ it(`R9 a disk of 4 MB fills up and is freed (seed ${seed})`, { timeout: TIMEOUT_
     for (let filling = 0; filling < fillings; filling += 1) {
       const ballast = join(house.state, 'ballast');
       writeFileSync(ballast, Buffer.alloc(Math.max(0, roomIn(house) - freeKb * 1_024)));
-      // Nobody delivers, so the disk fills up with what hooks record.
+      // No delivery runs, so the disk fills up with recorded hooks.
       const lock = await takeLock({ folder: house.state, version: VERSION, byHand: true, waitMs: 10_000 });
       expect(lock).toBeDefined();
       const touching = setInterval(() => lock?.touch(), 500);

@@ -39,7 +39,7 @@ function ownerOf(house: House): Owner | undefined {
     const text = readFileSync(join(house.state, 'lock'), 'utf8');
     return JSON.parse(text.slice(text.indexOf(' '))) as Owner;
   } catch {
-    // Nobody, or not yet.
+    // No owner, or not yet.
     return undefined;
   }
 }
@@ -93,7 +93,7 @@ it(`R12 two pid namespaces on one folder (seed ${seed})`, { timeout: TIMEOUT_MS 
       linger(house, unshare);
       await until(() => ownerOf(house) !== undefined, 10_000);
       const killed = ownerOf(house);
-      // Killed where nobody out here can see it: its lock says nothing more after half a minute.
+      // Killed in a namespace that this process cannot see: its lock is stale after half a minute.
       for (const child of children) child.kill('SIGKILL');
       linger(house, '/usr/bin/env');
       await call(at, 'by-the-next');

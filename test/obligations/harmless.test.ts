@@ -32,7 +32,7 @@ import { deliverHere, exporting } from './stage.ts';
 
 const TIMEOUT_MS = 3_600_000;
 const isRoot = process.geteuid?.() === 0;
-/** A user that nobody has: without a name, without a home. */
+/** An unknown user: without a name, without a home. */
 const stranger = 54_321;
 const houses: House[] = [];
 const mounts: string[] = [];

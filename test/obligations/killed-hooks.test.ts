@@ -169,7 +169,7 @@ async function killHooks(where: string, parent: string): Promise<void> {
         try {
           process.kill(dice() < 0.5 ? -child.pid : child.pid, 'SIGKILL');
         } catch {
-          // It ended in this moment, and nobody was killed.
+          // It ended at this moment, so no process was killed.
           wasKilled = false;
         }
       }, killAfterMs);

@@ -71,7 +71,7 @@ it(`R5 rounds continue while the collector hangs (seed ${seed})`, { timeout: TIM
     const load = loadOf(hooks, randomOf(seed + 2), `hangs-${seed}`);
     const rss = watchMemory(house);
     const driven = await drive(house, load, { parallel, random: randomOf(seed + 3), env });
-    // All is taken, though nobody ever answered; and somebody was asked, which comes after.
+    // All fragments are taken although no request was answered; requests come after that.
     await until(() => books(house)?.fragments.waiting === 0 && collector.requests.length > 0, 30_000);
     const during = books(house);
     const asked = collector.requests.length;
@@ -220,7 +220,7 @@ async function deliverAlone(
   const timer = setInterval(() => {
     rssMb = Math.max(rssMb, (child.pid && memoryOf(child.pid)) || 0);
   }, 100);
-  // Where nobody answers it would go on trying until its time is up.
+  // Without an answer it would try until its time is up.
   const looking = setInterval(() => isDone() && child.kill(), 5_000);
   await new Promise(resolve => child.on('close', resolve));
   clearInterval(timer);

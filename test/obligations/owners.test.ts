@@ -67,7 +67,7 @@ it(`R12 an owner is suspended for ${stopS} s and continues (seed ${seed})`, {
     const load = loadOf(hooks, randomOf(seed + 2), `stopped-${seed}`);
     const half = { sessions: load.sessions.map(phases => phases.slice(0, 2)), expected: load.expected };
     const rest = { sessions: load.sessions.map(phases => phases.slice(2)), expected: load.expected };
-    // It lingers, so that somebody is there to be stopped.
+    // It lingers, so that there is a process to stop.
     const first = await drive(house, half, {
       parallel,
       random: randomOf(seed + 3),
@@ -77,7 +77,7 @@ it(`R12 an owner is suspended for ${stopS} s and continues (seed ${seed})`, {
     const stopped = await firstToDeliver(house);
     process.kill(stopped, 'SIGSTOP');
     const driving = drive(house, rest, { parallel, random: randomOf(seed + 4), env });
-    // Whoever a hook starts does not wait for half a minute to see that the owner does nothing; a person's delivery does.
+    // A process that a hook starts does not wait half a minute for an idle owner; a person's delivery does.
     const byPerson = byHand(house, `${stopS * 2}s`);
     await pause(stopS * 1_000);
     const heir = ownerOf(house);
@@ -116,7 +116,7 @@ function ownerOf(house: House): number | undefined {
   try {
     return Number.parseInt(readFileSync(join(house.state, 'lock'), 'utf8'), 10);
   } catch {
-    // Whoever took over has finished.
+    // The new owner has finished.
     return undefined;
   }
 }

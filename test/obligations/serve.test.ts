@@ -199,7 +199,7 @@ it(`S4 another user of the machine (seed ${seed})`, { timeout: TIMEOUT_MS }, asy
   }
 });
 
-/** What somebody with a shell on the same machine would try. */
+/** Attacks of a user with a shell on the same machine. */
 const stranger = `
   const { readFileSync, readdirSync, writeFileSync } = require('node:fs');
   const [url, token, inbox] = process.argv.slice(1);
@@ -255,7 +255,10 @@ it(`S5 ${crowd.slow} slow and ${crowd.idle} idle connections, and worse (seed ${
     const quietMs = p99(await latencies(50));
     const rssMb = process.memoryUsage.rss() / 2 ** 20;
 
-    /** Opens, and notes how long it was let stay. Whom the system has no room to queue never hears that nobody listens. */
+    /**
+     * Opens a connection and notes how long it stayed open. A connection for which the system has no place in its queue
+     * gets no answer.
+     */
     const attack = async (begin: (socket: Socket) => void): Promise<void> => {
       const startMs = performance.now();
       const socket = connect(Number(port), hostname, () => begin(socket));

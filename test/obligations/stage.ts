@@ -117,7 +117,7 @@ export function fill(
   });
 }
 
-/** As if it had been written long ago, before the machine was last started: nobody is writing it any more. */
+/** Gives the file an old time, before the last boot: no writer is at work on it. */
 export function makeOld(folder: string, name: string): void {
   const path = join(folder, name.replace(/^[^-]+/, 'earlier0'));
   renameSync(join(folder, name), path);

@@ -30,7 +30,7 @@ import { booksOf, copyOf, deliverHere, exporting, fill, founded } from './stage.
 
 const isRoot = process.geteuid?.() === 0;
 const TIMEOUT_MS = size === 'full' ? 3_600_000 : 300_000;
-/** What nobody waits longer for; a busy machine is allowed much. */
+/** The longest wait; a busy machine gets more time. */
 const PATIENCE_MS = 20_000;
 const most = bySize({ quick: 6, ci: 100, full: 10_000 });
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   expect(enable(house, undefined).status).toBe(0);
   commands = commandsIn(house);
   fs.rmSync(house.state, { recursive: true });
-  // Hooks find nobody to start, and leave a sign; who delivers is started below.
+  // Hooks cannot start deliver and leave a sign; delivery is started below.
   deliverer = `${house.deliver}.mjs`;
   fs.renameSync(house.deliver, deliverer);
   template = await furnished(join(house.folder, 'template'));
@@ -138,7 +138,7 @@ describe('S1 strangers in the state folder', () => {
   });
 });
 
-/** Names that come and go while somebody delivers. */
+/** Names that appear and vanish while delivery runs. */
 const passing = ['lock', 'lock.wanted', 'lock.watch', 'lock.stale'];
 
 /** Of files that differ by their session or number alone, one. */

@@ -64,7 +64,7 @@ function injectionsOf(calls: number[], common: Pick<Injection, 'from' | 'except'
     size === 'full' ? faults : [faults[(call + seed) % faults.length] ?? 'EIO'];
   return calls.flatMap(call =>
     ways(call).flatMap(fault =>
-      // Nobody is interrupted for ever.
+      // An interruption does not repeat for ever.
       (fault === 'EINTR' ? [false] : [false, true]).map(lasting => ({ ...common, call, fault, lasting })),
     ),
   );

@@ -424,7 +424,7 @@ test('jobs that were given back do not run after the agreement is withdrawn', as
   expect(counters()).toEqual({ 'openhook.started': 1, 'openhook.stopped': 1, 'openhook.withheld.not-agreed': 3 });
 });
 
-/** Ended, though nobody may have asked yet how. */
+/** The process has ended, although its exit code may not have been read yet. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

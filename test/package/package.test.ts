@@ -261,7 +261,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
       output_tokens: 120,
     };
     await hook(envelope('acme-agent', ending));
-    // Nobody delivers by hand: the hook has started somebody.
+    // No delivery by hand: the hook has started one.
     await until(() => collector.spans().length > 0, 25_000);
     expect(await deliver()).toContain('waiting');
     const [span, ...more] = collector.spans();

@@ -19,7 +19,7 @@ let collector: Collector;
 let server: ChildProcess;
 let port: number;
 
-/** As it stands, but for the port: on this one nobody else listens. */
+/** Unchanged except for the port, which no other process uses. */
 const here = (code: string): string => code.replaceAll('127.0.0.1:4319', `127.0.0.1:${port}`);
 
 function sh(code: string): string {

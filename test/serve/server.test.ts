@@ -467,7 +467,7 @@ it('reports that it cannot write, and leaves no partial file', async () => {
   standing = await stand();
   const { state } = standing;
   rmSync(join(state, 'inbox'), { recursive: true });
-  // A place that no folder can be made in, whoever asks.
+  // A place in which no user can make a folder.
   const answer = await withFileInPlace(join(state, 'inbox'), () =>
     post(standing as Standing, '/v1/events', agentHooks(1)),
   );

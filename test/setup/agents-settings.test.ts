@@ -1,4 +1,7 @@
-/** What holds for the settings of every agent: given back byte for byte, once, whole, and nothing of anybody else touched. */
+/**
+ * Rules for the settings of every agent: they are restored byte for byte, once and completely, and entries of other
+ * programs are not changed.
+ */
 import fc from 'fast-check';
 import { applyEdits, modify, parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';

@@ -197,7 +197,7 @@ describe.each(ways)('%s', id => {
 it('a failed write restores the files that were written before it', () => {
   fs.mkdirSync(join(home, '.kiro/agents'), { recursive: true });
   fs.writeFileSync(join(home, '.kiro/agents/a.json'), '{}');
-  // Nobody can make a file there.
+  // No user can make a file there.
   fs.symlinkSync('/proc/otel-hooks.json', join(home, '.kiro/agents/b.json'));
   const plan = planned(setup('kiro'));
   expect(plan.changes.map(({ file }) => file.replace(home, '~'))).toEqual([

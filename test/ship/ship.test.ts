@@ -201,7 +201,7 @@ describe('a refused request', () => {
     const before = sent.length;
     await pass();
     expect(sent.length).toBe(before);
-    // Somebody corrects the server; the next try delivers the rest.
+    // The server is corrected; the next try delivers the rest.
     world.serve = () => ok;
     expect(await pass({ byHand: true })).toMatchObject({ waiting: 0, problems: [] });
     expect(store.account(destination, 'traces').accepted).toBe(40 * 512 - 16);

@@ -170,7 +170,7 @@ test('two gateways require their token, keep whole traces that match a policy, a
 }, 240_000);
 
 test('the journal of a machine becomes log records without our delivery', async () => {
-  // Nobody to send to: the journal is all that comes of the hooks.
+  // Without a destination, hooks only give a journal.
   const machine = new Machine(stack.program, { enabled: false });
   machines.push(machine);
   const sessions = { 'claude-code': machine.journey('subagents.journey'), opencode: statedCost(machine) };

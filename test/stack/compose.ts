@@ -89,7 +89,7 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
     docker(...named, 'down', '--volumes', '--remove-orphans', '--timeout', '1');
     rmSync(folder, { recursive: true, force: true });
   };
-  // Whoever interrupts a run is left with nothing of it either.
+  // An interrupted run leaves nothing either.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       down();

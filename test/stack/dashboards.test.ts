@@ -63,7 +63,7 @@ beforeAll(async () => {
   // A hook that was set up twice.
   const idle = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt', message: '' };
   for (let i = 0; i < 2; i += 1) bad.hook(idle, Date.now());
-  // Hooks that nobody can read.
+  // Unreadable hooks.
   for (let i = 0; i < 12; i += 1) bad.hook([`no object ${i}`], Date.now());
   await bad.deliver();
   [trace = ''] = await eventually(

@@ -51,7 +51,7 @@ test('a session that is sent twice, from a restored backup, is there once', asyn
   const records = (await produced()) - before;
   const ofSession = (): Promise<Line[]> => lines(stack, `{service_name="claude-code"} | session_id="${session}"`);
   await eventually(ofSession, all => all.length >= records);
-  // Whatever the copy adds is behind this.
+  // The additions of the copy are behind this point.
   const last = backup.journey('plain-session.journey');
   await backup.deliver();
   await eventually(

@@ -1,4 +1,4 @@
-/** What Prometheus makes of our counters: the true numbers, whatever happened on the way. */
+/** Prometheus shows the true numbers of our counters after kills and outages. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, expect, inject, test } from 'vitest';
 import { countedEvents, eventually, instanceOf, json, samples } from './backends.ts';

@@ -314,7 +314,7 @@ describe('commands that replace a hook', () => {
         degradation: { input_rewrite: 'block', structured_output: 'block', custom_env: 'block', http_handler: 'block' },
         capabilities: ['input_rewrite'],
       };
-      // Whoever can rewrite cannot do this.
+      // A platform that can rewrite cannot do this.
       const hooks = [rewriter, { ...rewriter, handler: { ...rewriter.handler, env: { A: '1' } } }];
       const encoded = convertManifest({ spec: SPEC, hooks }, there);
       const stub = encoded.fit.hooks.find(({ outcome }) => outcome === 'block')?.hook.handler;

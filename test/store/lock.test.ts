@@ -11,7 +11,7 @@ let folder: string;
 let nowMs: number;
 let nonces = 0;
 let alive: (process: ProcessId) => boolean;
-/** What happens while somebody sleeps. */
+/** Events while a process sleeps. */
 let during: (ms: number) => void;
 
 beforeEach(() => {
@@ -148,7 +148,7 @@ it('is not handed over to a process that asked and died', async () => {
   expect(owner?.wanted()).toBe(false);
   asking({ pid: 10 });
   expect(owner?.wanted()).toBe(true);
-  // Whether this one lives cannot be known: the owner leaves, and nobody else does.
+  // It is unknown whether this process lives: only the owner leaves.
   asking({ pid: 9, boot: 'other' });
   expect(owner?.wanted()).toBe(true);
   owner?.release();

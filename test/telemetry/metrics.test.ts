@@ -320,7 +320,7 @@ test('every event is counted by its fate', () => {
     ['other', 'invalid', 7],
     ['other', 'dropped', 5],
   ]);
-  // Whoever inherits a destination's metrics hears of these from the books.
+  // The heir of a destination's metrics gets these from the books.
   const [from, to] = [noMetrics(), noMetrics()];
   addTo(from, resource, [...accepted, ...others], START_MS);
   handOver(from, to, START_MS);

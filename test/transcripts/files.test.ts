@@ -1,4 +1,4 @@
-/** Files as they should not be: giants, pipes, links, damage, copies of others, agents' files that nobody named. */
+/** Files in bad states: giants, pipes, links, damage, copies of others, agents' files that no hook named. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -68,7 +68,7 @@ test('a packed rollout gives the events of the unpacked one', () => {
   laid(Buffer.from(text), rollout);
   const plain = importedLines(diskEyes());
   expect(plain.join('')).toContain('"input_tokens":70');
-  // Whoever packed it: the host only asks for what unpacks.
+  // The packer does not matter: the host only asks for a function that unpacks.
   laid(gzipSync(text));
   expect(importedLines(diskEyes(gunzipSync))).toEqual(plain);
   expect(importedLines(diskEyes(gunzipSync), [`${rollout}.zst`])).toEqual(plain);

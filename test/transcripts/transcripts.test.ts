@@ -1,4 +1,4 @@
-/** Hooks and a transcript of one session, in whatever order they come. */
+/** Hooks and a transcript of one session, in every order. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

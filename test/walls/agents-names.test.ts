@@ -1,4 +1,4 @@
-/** An agent's name appears only under agents/: whatever is true of one agent alone has one place. */
+/** An agent's name appears only under agents/: facts about one agent have one place. */
 import { expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type Node, nodes, sources, wordOf } from './sources.ts';

@@ -40,7 +40,7 @@ describe.each(documents)('%s', file => {
   const text = readFileSync(join(root, file), 'utf8');
 
   it('calls only commands that exist, with flags that they have', () => {
-    // Lines of a change that is shown are somebody's file.
+    // Lines of a change that is shown belong to a user's file.
     const calls = codeIn(text).flatMap(code => [
       ...withoutComments(code)
         .replace(/^[+-].*$/gm, '')

@@ -39,7 +39,7 @@ it('a hook that need not start a delivery loads node:fs and nothing else', () =>
      const load = Module._load;
      Module._load = function (name, ...rest) { appendFileSync(${JSON.stringify(list)}, name + '\\n'); return load.call(this, name, ...rest); };`,
   );
-  // Somebody delivers already: this test.
+  // This test has the lock of delivery.
   mkdirSync(state, { mode: 0o700 });
   writeFileSync(join(state, 'lock'), `${process.pid} {}\n`, { mode: 0o600 });
   const output = execFileSync(process.execPath, ['-r', spy, bin, 'hook'], {

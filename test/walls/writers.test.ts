@@ -1,4 +1,4 @@
-/** Only store/ writes the state folder. Whoever else writes a file stands here, with what it writes and why. */
+/** Only store/ writes the state folder. Every other writer of a file is listed here, with the file and the reason. */
 import { expect, it } from 'vitest';
 import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
@@ -51,7 +51,7 @@ function writes(source: Source): string[] {
     .filter(node => node.type === 'ImportDeclaration' && isFiles(textOf(node.source as Node)))
     .flatMap(node => (Array.isArray(node.specifiers) ? node.specifiers.filter(isNode) : []))
     .flatMap(node => (isNode(node.imported) ? (wordOf(node.imported) ?? []) : []))
-    // Writes to whatever is open; who opened it tells more.
+    // Writes to an open descriptor; its opener is checked instead.
     .filter(name => writing.test(name) && !/^writev?(Sync)?$/.test(name));
   const called = tree.filter(node => node.type === 'CallExpression' && isNode(node.callee)).flatMap(writingCall);
   return [...new Set([...imported, ...called])];

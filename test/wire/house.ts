@@ -193,7 +193,7 @@ export function books(house: House): StatusBooks | undefined {
   }
 }
 
-/** Everything has left and whoever delivered it has ended. */
+/** All data was sent and the delivery has ended. */
 export async function delivered(house: House, withinMs = 20_000): Promise<StatusBooks> {
   let found: StatusBooks | undefined;
   await until(() => {

@@ -68,7 +68,7 @@ it.each([
 it('a killed delivery that is a zombie does not count as running', {
   skip: process.platform !== 'linux',
 }, async () => {
-  // The second process never asks how the first one ended; in containers nobody may.
+  // The second process never reads the exit code of the first one; in containers no process may do so.
   const parent = spawn('/bin/sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 20'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });

@@ -8,7 +8,7 @@ import { commandsIn, enable, furnish, type House, harmless, otelHooks, runHook, 
 let house: House;
 beforeEach(() => {
   house = furnish('built', 'otel-hooks-limits-');
-  // Nobody listens there, so what is produced waits.
+  // No server listens there, so produced data waits.
   enable(house, 'http://127.0.0.1:9');
 });
 afterEach(() => vacate(house));

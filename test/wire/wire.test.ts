@@ -210,7 +210,7 @@ describe('sessions of several projects in one delivery', () => {
     const projects: { id: string; env: Record<string, string> }[] = [
       { id: ids.a, env: { OTEL_HOOKS_CONFIG: ofA, OTEL_EXPORTER_OTLP_ENDPOINT: a.url } },
       { id: ids.b, env: { OTEL_EXPORTER_OTLP_ENDPOINT: b.url, OTEL_RESOURCE_ATTRIBUTES: 'project=b' } },
-      // Nothing is said of where it goes; whoever started deliver had an endpoint, and a file with one.
+      // The hook names no destination; the process that started deliver had an endpoint, and a file with one.
       { id: ids.c, env: {} },
       { id: ids.d, env: { OTEL_HOOKS_PROVIDER: 'file', AGENT_HOOKS_LOG: log } },
     ];

@@ -73,5 +73,5 @@ const points: ReadonlyMap<string, HookPoint> = new Map(
   }),
 );
 
-/** Names of platforms for the end of a turn. The document does not have all of them. */
+/** Names of platforms for the end of a turn. This list is independent of the document's table. */
 export const endsTurn = (name: string): boolean => ['Stop', 'stop', 'agentStop'].includes(name);

@@ -1,4 +1,4 @@
-/** Chats written after the facts of 2026: what they become, whatever is dropped, said again or cut off. */
+/** Chats in the form of 2026 and their events, also with dropped, repeated and truncated rows. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
