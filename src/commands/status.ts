@@ -86,7 +86,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
   const problems = [...problemsNow(store, { folders, now: setUp.problems, io }), ...unanswered];
   const unbalanced = imbalances(books);
   const delivering = isDelivering(state);
-  const last = lastsIn(store);
+  const last = lastsIn(store, problems);
   if (isJson) {
     const { quarantine, counters } = store.books();
     const facts = { ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems };
@@ -179,9 +179,13 @@ interface Lasts {
   lastProblem?: { at: string; problem: Problem };
 }
 
-function lastsIn(store: Store): Lasts {
+/** `lastProblem` is the newest of the noted problems that still exist. */
+function lastsIn(store: Store, problems: readonly Problem[]): Lasts {
   const times = Object.entries(store.read(documents.ship)?.taken ?? {});
-  const noted = Object.values(store.read(documents.problems) ?? {});
+  const present = new Set(problems.map(problem => JSON.stringify(problem)));
+  const noted = Object.values(store.read(documents.problems) ?? {}).filter(each =>
+    present.has(JSON.stringify(each.problem)),
+  );
   const last = noted.sort((a, b) => a.lastMs - b.lastMs).at(-1);
   return {
     lastDelivery: Object.fromEntries(times.map(([id, atMs]) => [id, new Date(atMs).toISOString()])),
