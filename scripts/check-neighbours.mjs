@@ -18,6 +18,9 @@ const applications = {
     '@opentelemetry/sdk-logs': '0.223.0',
     '@opentelemetry/exporter-trace-otlp-proto': '0.223.0',
     '@opentelemetry/exporter-trace-otlp-http': '0.223.0',
+    '@opentelemetry/exporter-logs-otlp-http': '0.223.0',
+    '@opentelemetry/exporter-metrics-otlp-http': '0.223.0',
+    '@opentelemetry/sdk-node': '0.223.0',
   },
   'SDK 3.x': {
     '@opentelemetry/api': '1.10.0',
@@ -26,6 +29,9 @@ const applications = {
     '@opentelemetry/sdk-logs': '3.1.1',
     '@opentelemetry/exporter-trace-otlp-proto': '0.301.1',
     '@opentelemetry/exporter-trace-otlp-http': '0.301.0',
+    '@opentelemetry/exporter-logs-otlp-http': '0.301.0',
+    '@opentelemetry/exporter-metrics-otlp-http': '0.301.0',
+    '@opentelemetry/sdk-node': '0.301.0',
   },
 };
 
@@ -60,7 +66,7 @@ const hooks = [
   { hook_event_name: 'SessionEnd', reason: 'other' },
 ];
 let atMs = Date.UTC(2026, 2, 2);
-for (const hook of hooks) bridge.handle({ session_id: 's-1', cwd: '/x', ...hook }, { tool: 'claude-code', atMs: (atMs += 1000) });
+for (const hook of hooks) bridge.ingest({ session_id: 's-1', cwd: '/x', ...hook }, { tool: 'claude-code', timeMs: (atMs += 1000) });
 await bridge.shutdown();
 await exporter.shutdown();
 server.close();
@@ -68,6 +74,53 @@ const inOrder = (_, value) =>
   value && typeof value === 'object' && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value;
 console.log(spans.map(span => JSON.stringify(span, inOrder)).sort().join('\\n'));
 `;
+/**
+ * The entry `otel-hooks/sdk`, and a bridge in an application whose NodeSDK is configured by variables, made before and
+ * after `sdk.start()`; prints what each of them counted. FORM is how the application loads its packages.
+ */
+const entryProgram = `
+import { createServer } from 'node:http';
+import { createBridge } from 'otel-hooks';
+import { startAgentTelemetry } from 'otel-hooks/sdk';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+async function main() {
+  const paths = [];
+  const server = createServer((request, answer) => {
+    paths.push(request.url);
+    request.resume().on('end', () => answer.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+  });
+  await new Promise(listening => server.listen(0, '127.0.0.1', () => listening()));
+  const endpoint = 'http://127.0.0.1:' + server.address().port;
+  const feed = bridge => {
+    for (const hook of [{ hook_event_name: 'SessionStart', source: 'startup' }, { hook_event_name: 'SessionEnd', reason: 'other' }])
+      bridge.ingest({ session_id: 's-1', cwd: '/x', ...hook }, { tool: 'claude-code' });
+  };
+  const entry = startAgentTelemetry({ endpoint, resource: { 'service.name': 'neighbour' } });
+  feed(entry);
+  const ended = await entry.shutdown();
+  const signals = [...new Set(paths)].sort().join(' ');
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = endpoint;
+  process.env.OTEL_EXPORTER_OTLP_PROTOCOL = 'http/json';
+  process.env.OTEL_METRICS_EXPORTER = 'otlp';
+  process.env.OTEL_LOGS_EXPORTER = 'otlp';
+  const before = createBridge();
+  const sdk = new NodeSDK();
+  sdk.start();
+  const after = createBridge();
+  const counts = [];
+  for (const bridge of [before, after]) {
+    feed(bridge);
+    const flushed = await bridge.shutdown();
+    const { spans, records, measurements } = bridge.stats();
+    counts.push(flushed.ok, spans.exported, records.emitted, measurements.recorded === measurements.produced && measurements.produced > 0);
+  }
+  await sdk.shutdown();
+  server.close();
+  console.log(JSON.stringify([ended.ok, entry.stats().spans.exported, signals, ...counts]));
+}
+main();
+`;
+const entryExpected = JSON.stringify([true, 1, '/v1/logs /v1/metrics /v1/traces', true, 1, 2, true, true, 1, 2, true]);
 const processors = {
   'SDK 2.x': `import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-node';
 const processorOver = exporter => new BatchSpanProcessor(exporter);`,
@@ -84,11 +137,13 @@ try {
   for (const [name, dependencies] of Object.entries(applications)) {
     const application = join(folder, name.replace(/\W+/g, '-'));
     const problems = beside(application, dependencies, join(folder, tarball));
-    const { spans, failed } = bridged(application, processors[name], name === 'SDK 3.x' ? node22() : process.execPath);
+    const node = name === 'SDK 3.x' ? node22() : process.execPath;
+    const { spans, failed } = bridged(application, processors[name], node);
     if (failed !== undefined) problems.push(`its SDK was not fed: ${failed}`);
     else if (spans.split('\n').length !== 4) problems.push(`its SDK sent other spans than four: ${spans}`);
     else if (sent !== undefined && spans !== sent) problems.push(`its SDK sent\n${spans}\n  and not\n${sent}`);
     sent ??= spans;
+    problems.push(...entries(application, node));
     console.log(`beside ${name}: ${problems.length === 0 ? 'ok' : 'failed'}`);
     for (const problem of problems) console.log(`  ${problem}`);
     if (problems.length > 0) process.exitCode = 1;
@@ -141,6 +196,17 @@ function bridged(application, processor, node) {
   writeFileSync(join(application, 'bridge.mjs'), program.replace('PROCESSOR', processor));
   const run = spawnSync(node, ['bridge.mjs'], { cwd: application, encoding: 'utf8' });
   return run.status === 0 ? { spans: run.stdout.trim() } : { failed: run.error?.message ?? run.stderr };
+}
+
+/** The program of the entry, as an ESM and as a CommonJS file. */
+function entries(application, node) {
+  const required = entryProgram.replace(/^import (.+) from ('.+');$/gm, 'const $1 = require($2);');
+  return Object.entries({ 'entry.mjs': entryProgram, 'entry.cjs': required }).flatMap(([file, text]) => {
+    writeFileSync(join(application, file), text);
+    const run = spawnSync(node, [file], { cwd: application, encoding: 'utf8' });
+    if (run.stdout.trim() === entryExpected) return [];
+    return [`${file} printed ${run.stdout.trim()} and not ${entryExpected}; ${run.stderr.slice(0, 2_000)}`];
+  });
 }
 
 /** Every installed package but ours, with its place and version. */

@@ -342,5 +342,7 @@ function registerAll(tracers: object, loggers: object, meters: object): void {
   if (register === undefined) sdk.api.trace.setGlobalTracerProvider(tracers as never);
   else register.call(tracers);
   sdk.api.metrics.setGlobalMeterProvider(meters as never);
-  sdk.logsApi?.logs.setGlobalLoggerProvider(loggers as never);
+  // The API has the logs since version 1.10; before, they have a package of their own.
+  const { logs } = sdk.api as { logs?: { setGlobalLoggerProvider(provider: never): unknown } };
+  (logs ?? sdk.logsApi?.logs)?.setGlobalLoggerProvider(loggers as never);
 }

@@ -415,7 +415,7 @@ export class SessionsBridge implements Bridge {
     const finished = spansToSend(spans, { turns: state.pinned.turns });
     if (finished.length + records.length > 0) {
       const facts = this.#factsOf(state);
-      const resource = versioned(state.pinned.resource);
+      const resource = this.#resourceOf(state.pinned.resource);
       const { level } = state.pinned;
       const sent = level === undefined ? records : records.filter(record => isOfWeight(record, level));
       this.#outlet.put([
@@ -431,6 +431,15 @@ export class SessionsBridge implements Bridge {
     }
     Object.assign(output, noOutput());
   }
+
+  /** One object for equal resources, because exporters group spans by it. */
+  #resourceOf(attributes: Pinned['resource']): ReturnType<typeof versioned> {
+    const known = this.#resources.get(attributes) ?? versioned(attributes);
+    this.#resources.set(attributes, known);
+    return known;
+  }
+
+  readonly #resources = new WeakMap<Pinned['resource'], ReturnType<typeof versioned>>();
 
   /** Ends a session whose end was not observed, and settles all of its spans. */
   #end(session: SessionInRound, nowMs: number): void {

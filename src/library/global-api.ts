@@ -19,6 +19,8 @@ export interface OtelContext {
 interface Registered {
   trace?: BridgeTracerProvider;
   metrics?: BridgeMeterProvider;
+  /** Since version 1.10. */
+  logs?: BridgeLoggerProvider;
   context?: { active(): OtelContext; with(context: OtelContext, run: () => void): void };
   diag?: { warn(message: string, ...more: unknown[]): void };
 }
@@ -35,7 +37,7 @@ const registered = (): Registered => (globalThis as { [API]?: Registered })[API]
 export const globalTracerProvider = (): BridgeTracerProvider | undefined => registered().trace;
 export const globalMeterProvider = (): BridgeMeterProvider | undefined => registered().metrics;
 export const globalLoggerProvider = (): BridgeLoggerProvider | undefined =>
-  (globalThis as { [LOGS]?: (version: number) => BridgeLoggerProvider })[LOGS]?.(LOGS_CONTRACT);
+  registered().logs ?? (globalThis as { [LOGS]?: (version: number) => BridgeLoggerProvider })[LOGS]?.(LOGS_CONTRACT);
 
 /** Writes to the application's diagnostic logger, if it set one. */
 export const warn = (message: string): void => registered().diag?.warn(message);

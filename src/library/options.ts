@@ -133,6 +133,9 @@ function entriesOf(options: object): [string, unknown][] {
   });
 }
 
+/** Configurations that are kept. A standard's events may name any agent. */
+const MOST_AGENTS = 64;
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 export const isDisabled = (env: Env): boolean => env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true';
@@ -153,7 +156,7 @@ export function pinnedOf(
     ...(isText(env.OTEL_SERVICE_NAME) ? { 'service.name': env.OTEL_SERVICE_NAME } : {}),
     ...options.resource?.attributes,
   });
-  const pinnedFor = (agent: string): Pinned => ({
+  const makePinned = (agent: string): Pinned => ({
     destinations: [],
     resource: resourceAttributes({ agent, serviceName: undefined, attributes, installation, hostName: host }),
     denyAsError: values['trace.deny_as_error'] ?? false,
@@ -171,6 +174,12 @@ export function pinnedOf(
     level: level === 'debug' ? undefined : level,
     user,
   });
+  const made = new Map<string, Pinned>();
+  const pinnedFor = (agent: string): Pinned => {
+    const pinned = made.get(agent) ?? makePinned(agent);
+    if (made.size < MOST_AGENTS) made.set(agent, pinned);
+    return pinned;
+  };
   const problems = [...content.problems, ...risk.problems].map(problem =>
     'value' in problem && 'why' in problem ? `${problem.value}: ${problem.why}` : problem.code,
   );

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as esbuild from 'esbuild';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { type Collector, startCollector } from '../collector.ts';
@@ -166,6 +167,35 @@ describe('the packed tarball', () => {
   it('can be required', () => {
     const code = "console.log(typeof require('otel-hooks').createBridge)";
     expect(execFileSync(process.execPath, ['-e', code], { cwd: app, env, encoding: 'utf8' })).toBe('function\n');
+  });
+
+  it('keeps its prices in the bundle of an application, and its bundle without a use of it is small', async () => {
+    const bundle = async (code: string): Promise<string> => {
+      const stdin = { contents: code, resolveDir: app };
+      const made = await esbuild.build({
+        stdin,
+        bundle: true,
+        write: false,
+        platform: 'node',
+        format: 'esm',
+        minify: true,
+      });
+      return made.outputFiles[0]?.text ?? '';
+    };
+    expect((await bundle("import 'otel-hooks';")).length).toBeLessThan(1_000);
+    const response = {
+      ...{ spec_version: '0.1.0', event_id: '0b4d9a52-3b1e-4d2a-9a53-0f1d1c6b7a10', session_id: 's' },
+      ...{ timestamp: '2026-03-02T10:00:00Z', event_type: 'Model.Responded', source: { tool: 'x' } },
+      data: { model_id: 'anthropic/claude-sonnet-4-5', input_tokens: 1_000_000, output_tokens: 1 },
+    };
+    const code = `import { createBridge } from 'otel-hooks';
+      const exporter = { export: (spans, done) => { console.log(spans[0].attributes['agent_hooks.cost.usd'] > 0); done({ code: 0 }); } };
+      const bridge = createBridge({ spanExporters: [exporter] });
+      bridge.ingest(${JSON.stringify(response)});
+      await bridge.forceFlush();`;
+    const alone = join(place, 'alone.mjs');
+    writeFileSync(alone, await bundle(code));
+    expect(execFileSync(process.execPath, [alone], { cwd: place, env, encoding: 'utf8' })).toBe('true\n');
   });
 
   it('names the packages that `otel-hooks/sdk` needs, when they are missing', () => {
