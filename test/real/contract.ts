@@ -133,6 +133,8 @@ export interface Driver {
   notices?: { line: RegExp; reason: string }[];
   /** Replaces values of a line of output that differ in every run. */
   plain?(line: string): string;
+  /** Why the agent states no tokens for single responses. Then only the sums of sessions and metrics are compared. */
+  sumsOnly?: string;
   /** As `importDiffers` of a scenario, for all scenarios of the agent. */
   importDiffers?: Record<string, string>;
   /** What `doctor` finds in every scenario that does not say otherwise. */

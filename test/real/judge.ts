@@ -20,7 +20,7 @@ export function judge(driver: Driver, performed: Performed): Verdict {
   const faults = [
     ...runFaults(performed),
     ...shapeFaults(spans, scenario.expect.open ?? 0),
-    ...timeFaults(spans),
+    ...timeFaults(spans, driver),
     ...tokenFaults(performed, driver, spans),
     ...callFaults(seen.served, spans, scenario.expect.nested !== undefined),
     ...recordFaults(performed, driver, spans),
@@ -73,7 +73,14 @@ function shapeFaults(spans: readonly Span[], open: number): string[] {
   return faults;
 }
 
-function timeFaults(spans: readonly Span[]): string[] {
+/** A span for the sum of a session, for agents that state no tokens for single responses. */
+const isSum = (span: Span, { sumsOnly }: Driver): boolean =>
+  sumsOnly !== undefined &&
+  kindOf(span) === 'chat' &&
+  span.plain['gen_ai.response.id'] === undefined &&
+  span.plain['error.type'] === undefined;
+
+function timeFaults(spans: readonly Span[], driver: Driver): string[] {
   const faults: string[] = [];
   const byId = new Map(spans.map(span => [span.spanId, span]));
   for (const span of spans) {
@@ -81,7 +88,8 @@ function timeFaults(spans: readonly Span[]): string[] {
     if (span.endMs < span.startMs) faults.push(`${nameOf(span)} ends before it starts`);
     const isRun =
       kind !== 'action' || ['success', 'failure'].includes(String(span.plain['agent_hooks.action.outcome']));
-    if (span.endMs === span.startMs && isRun && kind !== 'plan') faults.push(`${nameOf(span)} has no duration`);
+    if (span.endMs === span.startMs && isRun && kind !== 'plan' && !isSum(span, driver))
+      faults.push(`${nameOf(span)} has no duration`);
     const parent = span.parentSpanId === undefined ? undefined : byId.get(span.parentSpanId);
     if (parent === undefined) continue;
     if (span.startMs < parent.startMs - 1) {
@@ -133,7 +141,7 @@ function tokenFaults({ scenario, seen, otlp }: Performed, driver: Driver, spans:
   const paid = seen.served.filter(
     ({ kind, label }) => (kind === 'response' || kind === 'side') && expect.uncounted?.[label] === undefined,
   );
-  const chats = spans.filter(span => kindOf(span) === 'chat');
+  const chats = spans.filter(span => kindOf(span) === 'chat' && !isSum(span, driver));
   for (const { label, tokens } of paid) {
     const found = chats.filter(chat => labelOf(chat, seen.served) === label);
     if (expect.withoutSpan?.[label] !== undefined) {
@@ -141,7 +149,7 @@ function tokenFaults({ scenario, seen, otlp }: Performed, driver: Driver, spans:
       continue;
     }
     if (found.length !== 1) faults.push(`response ${label} has ${found.length} spans`);
-    for (const chat of found) {
+    for (const chat of driver.sumsOnly === undefined ? found : []) {
       for (const [name, count] of Object.entries(wireTokens(tokens ?? noTokens, dialect))) {
         const told = chat.plain[classes[name as Class]] ?? 0;
         if (told !== count) faults.push(`response ${label}: ${told} ${name} tokens, not ${count}`);
