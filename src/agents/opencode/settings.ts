@@ -19,7 +19,7 @@ export const settings: Settings = {
     }),
   ],
   afterwards:
-    'Restart OpenCode and its background server. Every user who opens a project with OpenCode runs the plugins of the project.',
+    'Restart OpenCode and its background server. At its first start with a plugin, OpenCode fetches the package @opencode-ai/plugin; without a network it waits for more than a minute. Every user who opens a project with OpenCode runs the plugins of the project.',
   proof: (session, directory) => ({
     event: 'session.created',
     payload: {
