@@ -7,7 +7,7 @@ import { type At, higher, LONGEST_ACTION_MS, odd } from './current-event.ts';
 import type { ActionSpan, FinishedDecision } from './finished.ts';
 import { heldTurn, hold } from './holding.ts';
 import { segmentTrace } from './keys.ts';
-import { keepLaunch, linkLaunch } from './launches.ts';
+import { keepLaunch, launchedMs, linkLaunch } from './launches.ts';
 import { placeOf } from './places.ts';
 import type { FoldState, OpenAction } from './state.ts';
 
@@ -117,7 +117,8 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   keepLaunch(state, call, action, closing.endMs);
   const { outcome, endMs, durationMs } = closing;
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
-  const startMs = native ? endMs - durationMs : action.beforeMs;
+  // The agent's own duration may leave out the launch, during which the subagent's hook ran.
+  const startMs = Math.min(native ? endMs - durationMs : action.beforeMs, launchedMs(state, call) ?? endMs);
   const waitMs = settleWait(action, closing, native ? startMs : undefined);
   countAction(state, action, { outcome, startMs, waitMs });
   hold(state, at, {
@@ -260,7 +261,7 @@ export function decisionOf(
   facts: Partial<Facts>,
 ): FinishedDecision | undefined {
   if (outcome === undefined) return undefined;
-  return { outcome, source: facts.decision?.source ?? 'unknown', basis: facts.decision?.basis ?? 'observed' };
+  return { outcome, source: 'unknown', basis: 'observed', ...facts.decision };
 }
 
 /**

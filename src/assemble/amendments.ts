@@ -99,6 +99,8 @@ function correctTimes(state: FoldState, span: ActionSpan, { event, facts, atMs }
   const { duration_ms: durationMs } = facts;
   const wasOpen = event.event_type === 'Action.After';
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
+  // The last sign of an interrupted call may be older than the event that closed it.
+  if (!native && span.outcome === 'interrupted' && atMs <= span.endMs) return;
   const endMs = Math.min(span.endMs, atMs);
   const ownMs = native ? (wasOpen ? atMs : endMs) - durationMs : span.startMs;
   const startMs = Math.min(ownMs, endMs);
@@ -133,6 +135,16 @@ function recount(
     if (before === 'failure' || before === 'denied') each[counted[before]] -= 1;
     if (outcome === 'failure' || outcome === 'denied') each[counted[outcome]] += 1;
   }
+}
+
+/** A decision that the transcript states about a call whose hook has ended it. */
+export function decidedLate(state: FoldState, at: At, call: string, outcome: 'allow' | 'deny'): void {
+  const held = state.held.find(({ of }) => of === `action:${call}`);
+  if (held?.span.kind !== 'action' || at.facts.decision?.basis !== 'observed') return;
+  held.span.decision = decisionOf(outcome, at.facts);
+  // That is what the span waited for.
+  held.unread = false;
+  release(state, at.out);
 }
 
 /** A question to a person that arrived after the end of the turn. */

@@ -23,7 +23,7 @@
  * Events of a transcript usually come late. They join the turn that they name, whether it is open, held or emitted, and
  * never end a turn that began after them.
  */
-import { type Event, type Facts, factsOf, SETTLED } from '../event/event.ts';
+import { type Event, type Facts, factsOf, SETTLED, TOTALS } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { amend } from './amendments.ts';
 import { closeEnded } from './closing.ts';
@@ -35,6 +35,7 @@ import { lateness } from './late-events.ts';
 import { record } from './records.ts';
 import { begin, noteRepository, noteVersion } from './segments.ts';
 import type { FoldState, Held } from './state.ts';
+import { noteTotals } from './stated-totals.ts';
 import { subagentOf } from './subagents.ts';
 import { moveTurn } from './turns.ts';
 
@@ -57,6 +58,10 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   }
   if (event.event_type === SETTLED) {
     settle(state, String(event.data.of), event.data.reason === 'timeout', out);
+    return out;
+  }
+  if (event.event_type === TOTALS) {
+    noteTotals(state, { event, facts, atMs, subagent: undefined, out, late: undefined, isRecorded });
     return out;
   }
   if (event.event_type === REPOSITORY) {

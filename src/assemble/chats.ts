@@ -2,11 +2,12 @@ import { type DataOf, type Facts, metadataOf, modelOf, type Usage } from '../eve
 import { dollars } from '../lib/dollars.ts';
 import { own, put } from '../lib/read.ts';
 import { type At, begunBy, ends, LONGEST_ACTION_MS, odd, originOf } from './current-event.ts';
-import type { FinishedSpan, Sums } from './finished.ts';
+import type { ChatSpan, FinishedSpan, Sums } from './finished.ts';
 import { weigh } from './holding.ts';
 import { chatKey } from './keys.ts';
 import { homeOf, placeOf, sessionHolder } from './places.ts';
 import type { AskedModel, FoldState, OpenRequests } from './state.ts';
+import { noteSpent } from './stated-totals.ts';
 
 /**
  * The start of the request that a response answers, if exactly one request is open and both times come from one clock.
@@ -136,12 +137,11 @@ export function chat(
   errorType?: string,
 ): void {
   const { facts, event, atMs } = at;
-  const askedMs = requestedMs(state, at);
   const usage: Usage = facts.usage ?? {};
-  const latencyMs = data.latency_ms;
-  const native = latencyMs !== undefined && latencyMs >= 0 && latencyMs <= LONGEST_ACTION_MS;
-  const started = facts.started_ms !== undefined && atMs - facts.started_ms <= LONGEST_ACTION_MS;
-  const startMs = native ? atMs - latencyMs : started ? (facts.started_ms ?? atMs) : (askedMs ?? atMs);
+  const home = homeOf(state, at);
+  const began = beganAt(state, at, data.latency_ms, errorType);
+  const { duration } = began;
+  const startMs = withinLaunch(at, home.holder?.startMs, began.startMs);
   const sums: Sums = {
     calls: facts.sum === undefined && errorType === undefined ? 1 : 0,
     input: data.input_tokens,
@@ -152,14 +152,13 @@ export function chat(
     costUsd: facts.cost_usd,
     ...pricedBy(facts, data),
   };
-  const home = homeOf(state, at);
-  const span: FinishedSpan = {
+  const span: ChatSpan = {
     kind: 'chat',
     trace: home.trace,
     key: chatKey(at.subagent ?? state.session, event.event_id),
     parent: home.key,
     ...ends(startMs, atMs),
-    duration: native ? 'native' : started ? 'transcript' : askedMs === undefined ? 'none' : 'events',
+    duration,
     links: [],
     errorType,
     mode: event.agent_mode,
@@ -191,6 +190,7 @@ export function chat(
   };
   weigh(state, span);
   at.out.spans.push(span);
+  if (errorType === undefined && facts.sum === undefined) noteSpent(state, span);
   for (const holder of [home.holder, sessionHolder(state, home.trace)]) {
     if (holder === undefined) continue;
     add(holder.usage, sums);
@@ -199,6 +199,38 @@ export function chat(
     if (holder.endMs !== undefined) holder.endMs = Math.max(holder.endMs, atMs);
   }
 }
+
+/** The first row of a subagent may be a moment older than the hook about its start. */
+const SAME_START_MS = 1_000;
+
+const withinLaunch = ({ subagent }: At, holderMs: number | undefined, startMs: number): number =>
+  subagent !== undefined && holderMs !== undefined && holderMs - startMs < SAME_START_MS
+    ? Math.max(holderMs, startMs)
+    : startMs;
+
+/** The start of a request, from the best source of it. */
+function beganAt(
+  state: FoldState,
+  at: At,
+  latencyMs: number | undefined,
+  errorType: string | undefined,
+): Pick<ChatSpan, 'startMs' | 'duration'> {
+  const { facts, atMs } = at;
+  const askedMs = requestedMs(state, at);
+  if (latencyMs !== undefined && latencyMs >= 0 && latencyMs <= LONGEST_ACTION_MS)
+    return { startMs: atMs - latencyMs, duration: 'native' };
+  const { started_ms: startedMs } = facts;
+  if (startedMs !== undefined && atMs - startedMs <= LONGEST_ACTION_MS)
+    return { startMs: startedMs, duration: 'transcript' };
+  // A failed request of the main agent began after the last event before it, if nothing states its start.
+  const isFailed = errorType !== undefined && at.late === undefined && at.subagent === undefined;
+  const startMs = askedMs ?? (isFailed ? lastOf(state, atMs) : undefined);
+  return startMs === undefined ? { startMs: atMs, duration: 'none' } : { startMs, duration: 'events' };
+}
+
+/** The last event, if it belongs to the running turn. */
+const lastOf = ({ turn, lastMs }: FoldState, atMs: number): number | undefined =>
+  turn !== undefined && lastMs >= turn.startMs && lastMs <= atMs ? lastMs : undefined;
 
 export function pricedBy(
   { cost }: Partial<Facts>,

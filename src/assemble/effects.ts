@@ -1,7 +1,7 @@
 import { type DataOf, type Event, type EventOf, type EventType, isVendor, metadataOf } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
 import { afterAction, callNamed, decisionOf, openAction } from './actions.ts';
-import { askedLate } from './amendments.ts';
+import { askedLate, decidedLate } from './amendments.ts';
 import { chat, openRequest } from './chats.ts';
 import { contentWith } from './content.ts';
 import { type At, higher } from './current-event.ts';
@@ -9,6 +9,7 @@ import { isCurrent, turnOf } from './places.ts';
 import { closePlan, openPlan } from './plans.ts';
 import { linkPreviousSession } from './segments.ts';
 import type { FoldState, OpenAction } from './state.ts';
+import { noteCompaction } from './stated-totals.ts';
 import { subagentOf } from './subagents.ts';
 
 type Effect<T extends EventType> = (state: FoldState, at: At, event: EventOf<T>) => void;
@@ -21,6 +22,7 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     const begun = at.subagent === undefined ? state.segment : subagentOf(state, at);
     if (begun && at.late === undefined) Object.assign(begun, { actor: event.actor, metadata: metadataOf(event) });
     if (at.subagent !== undefined) return;
+    if (at.facts.previous !== undefined && state.segment) state.segment.isContinued = true;
     if (at.facts.previous?.session !== undefined)
       linkPreviousSession(state, at.facts.previous.session, at.facts.previous.segment);
   },
@@ -42,6 +44,8 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     const action = own(state.actions, at.facts.call);
     const outcome = event.data.decision?.outcome;
     if (action === undefined && outcome === 'ask') askedLate(state, at, at.facts.call);
+    else if (action === undefined && (outcome === 'allow' || outcome === 'deny'))
+      decidedLate(state, at, at.facts.call, outcome);
     if (action === undefined || outcome === undefined) return;
     action.content = contentWith(action.content, event, at.facts);
     if (outcome === 'ask') action.askedMs ??= at.atMs;
@@ -76,6 +80,7 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
   },
   'Context.UntilCompaction': nothing,
   'Context.Compaction': (state, at, event) => {
+    if (at.subagent === undefined) noteCompaction(state, at);
     state.compactions ??= {};
     const { phase } = at.facts;
     const known = own(state.compactions, event.session_id);

@@ -1,6 +1,7 @@
 /** The output of the fold: spans and records as values with keys. telemetry/ gives them ids, names and attributes. */
-import type { Actor, DecisionSource, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
+import type { Actor, DecisionFacts, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
 import type { Json } from '../lib/fitted.ts';
+import type { Compacting } from './state.ts';
 
 /** The kind of a span, and the parts that its id is computed from. */
 export interface SpanKey {
@@ -29,10 +30,8 @@ export interface Link {
     | 'launched_by';
 }
 
-export interface FinishedDecision {
+export interface FinishedDecision extends DecisionFacts {
   outcome: Outcome;
-  source: DecisionSource;
-  basis: 'observed' | 'inferred';
 }
 
 export type LoopState = 'detected' | 'aborted';
@@ -126,6 +125,10 @@ export interface SessionSpan extends Common {
   failed: number;
   loops?: number | undefined;
   budget?: BudgetState | undefined;
+  compactions?: Compacting[] | undefined;
+  isContinued?: true | undefined;
+  /** The cost of this run by model, as the agent states it. */
+  statedCosts?: { model: string; usd: number }[] | undefined;
 }
 
 export interface TurnSpan extends Common {
@@ -219,6 +222,11 @@ export interface ChatSpan extends Common {
   compacted?: true | undefined;
   /** A sum over a turn or a session instead of one response. */
   sum: 'turn' | 'session' | undefined;
+  /**
+   * No row tells this response; its usage follows from the totals of the run. `compaction`: the only compaction of the run
+   * used it. `several`: it cannot be divided, so it is counted and has no span.
+   */
+  untold?: 'compaction' | 'several' | undefined;
 }
 
 export type FinishedSpan = SessionSpan | TurnSpan | PlanSpan | SubagentSpan | ActionSpan | ChatSpan;

@@ -2,6 +2,7 @@ import type { At } from './current-event.ts';
 import type { Finished, FinishedSpan, SpanKey, TurnSpan } from './finished.ts';
 import { sameKey } from './keys.ts';
 import type { FoldState, Held } from './state.ts';
+import { settleTotals } from './stated-totals.ts';
 
 export function heldSpan(
   state: FoldState,
@@ -69,6 +70,7 @@ export function settle(state: FoldState, of: string, tooLate: boolean, out: Fini
   for (const held of state.held) {
     if (held.of !== of) continue;
     held.unread = false;
+    if (held.span.kind === 'session') settleTotals(state, held.span, out);
     if (tooLate && 'complete' in held.span) held.span.complete = false;
   }
   release(state, out);

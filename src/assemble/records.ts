@@ -30,7 +30,7 @@ function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey }
   const place = placeOf(state, at);
   const call = aboutActions.has(event.event_type) ? callNamed(state, at) : facts.call;
   if (call !== undefined) {
-    const trace = (state.shape === 'turn' ? traceOfCall(state, call) : undefined) ?? place.trace;
+    const trace = traceOfCall(state, call) ?? (at.late === undefined ? place : homeOf(state, at)).trace;
     return { trace, span: { kind: 'action', session, parts: [call] } };
   }
   if (event.event_type === 'Action.Before' || event.event_type === 'Action.After') {
@@ -43,7 +43,7 @@ function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey }
 
 const framing: ReadonlySet<string> = new Set(['Session.Start', 'Session.End']);
 
-/** With one trace per turn, a call may end after its turn. */
+/** A call may end after its turn, or after the run of the program, in another trace than the running one. */
 function traceOfCall(state: FoldState, call: string): TraceKey | undefined {
   const open = own(state.actions, call);
   if (open !== undefined) return open.trace;

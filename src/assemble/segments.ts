@@ -121,6 +121,8 @@ export function closeSegment(
       failed: segment.failed,
       loops: segment.loops,
       budget: segment.budget,
+      compactions: segment.compactions?.map(each => ({ ...each })),
+      isContinued: segment.isContinued,
       usage: segment.usage,
       complete: true,
       stated: statedBy(at),

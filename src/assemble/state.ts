@@ -52,10 +52,40 @@ export interface FoldState {
   requests?: { [session: string]: OpenRequests };
   /** The last compaction, and whether a response was marked as the first one after it. */
   compactions?: { [session: string]: { ms: number; phase: string | undefined; isTold: boolean } };
+  /** Usage of the responses of unsettled segments, by segment and model. */
+  spent?: { [segment: string]: { [model: string]: Spent } };
+  /** Totals of the program's runs that no segment has used yet, and the last ones that a segment has used. */
+  stated?: StatedTotals[] | undefined;
+  statedBase?: { [model: string]: Pick<StatedTotals, 'used' | 'costUsd'> };
   repository?: Repository | undefined;
   lastMs: number;
   /** The source of that time, if it is not the arrival. Below likewise. */
   lastTime?: TimeSource | undefined;
+}
+
+export interface Spent {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  cacheWrite1h: number;
+  reasoning: number;
+}
+
+/** What all runs of the program have used so far. */
+export interface StatedTotals {
+  model: string;
+  /** The run that ended with these totals. */
+  segment: number;
+  used: Spent;
+  costUsd: number | undefined;
+  /** The numbers include those of another session. */
+  isContinued: true | undefined;
+}
+
+export interface Compacting {
+  startMs: number;
+  endMs?: number | undefined;
 }
 
 /** Taken from the opening event. */
@@ -76,6 +106,9 @@ export interface Segment extends Origin {
   previous?: string | undefined;
   repository?: Repository | undefined;
   commits?: string[] | undefined;
+  compactions?: Compacting[];
+  /** The session continues another one. */
+  isContinued?: true;
   links: Link[];
   turns: number;
   actions: number;

@@ -266,8 +266,7 @@ export interface Facts {
   /** The skill that an action loads: its name if the configuration asks for arguments, otherwise `custom`. */
   skill?: string | undefined;
   interrupted?: boolean | undefined;
-  /** The source of the decision. `observed`: the agent reported it. `inferred`: otel-hooks concluded it. */
-  decision?: { source: DecisionSource; basis: 'observed' | 'inferred' } | undefined;
+  decision?: DecisionFacts | undefined;
   phase?: 'before' | 'after' | undefined;
   /** The file of an action and the command line of a shell, only if the configuration asks for them. */
   path?: string | undefined;
@@ -333,12 +332,33 @@ export interface Usage {
   reasoning_tokens?: number | undefined;
 }
 
+/** The origin of a decision. Every field has a closed set of values, so metrics may carry all of them. */
+export interface DecisionFacts {
+  source: DecisionSource;
+  /** `observed`: the agent reported it. `inferred`: otel-hooks concluded it. */
+  basis: 'observed' | 'inferred';
+  /** The kind of reason that the agent states. */
+  reason?: DecisionReason | undefined;
+  /** The settings that hold the rule. */
+  scope?: DecisionScope | undefined;
+  /** How long the permission holds. */
+  grant?: DecisionGrant | undefined;
+}
+export type DecisionReason = 'rule' | 'mode' | 'hook' | 'classifier' | 'subcommands' | 'sandbox' | 'answer' | 'other';
+export type DecisionScope = 'user' | 'project' | 'local' | 'managed' | 'flags' | 'session' | 'other';
+export type DecisionGrant = 'once' | 'session' | 'always' | 'other';
 export type DecisionSource = 'config' | 'hook' | 'user' | 'classifier' | 'mode' | 'policy' | 'sandbox' | 'unknown';
 
 export const FACTS = 'dev.otel-hooks';
 
 /** The write of a file that OpenHook reports. */
 export const FILE_WRITE = 'vendor.openhook.file.write';
+
+/**
+ * What all runs of the program have used so far, for one model: `facts.totals` and `facts.cost_usd`. It says nothing of
+ * single responses. With `facts.previous` the numbers include those of another session.
+ */
+export const TOTALS = 'vendor.otel-hooks.Totals';
 
 /** The transcript of `data.of` is read to its end, or otel-hooks no longer waits for it. */
 export const SETTLED = 'vendor.otel-hooks.Settled';

@@ -22,6 +22,7 @@ import { type Enrichers, judged } from '../identify/enrichers.ts';
 import { boundId, eventId, idElsewhere, idsIn, seenBy, shortOf } from '../identify/event-ids.ts';
 import { amend, type Circumstances, conclude, hashOf, identify } from '../identify/identify.ts';
 import { watched } from '../identify/watch-notes.ts';
+import { own } from '../lib/read.ts';
 import { sentBefore } from '../python/sent-before.ts';
 import { HOOKS, isReportedByAnother, isReportedByStandard, nameTurn } from '../receive/foreign.ts';
 import type { EventSource } from '../receive/receive.ts';
@@ -145,9 +146,14 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   take(source: EventSource, fragment: Fragment): number {
     const { state } = this;
     const atMs = settleClock(state, fragment);
+    const read = (): ForeignReading[] => source.read(state, hashOf(state, this.context.hash));
+    // The first hook says whether older rows are copies, so it is read before them.
+    const first = state.hookedMs === undefined ? read() : undefined;
+    if (first?.some(each => each.event_type === 'Session.Start' && each.facts?.previous !== undefined))
+      state.bornMs = atMs;
     this.noteSource(source, atMs);
     let duplicates = 0;
-    for (const reading of source.read(state, hashOf(state, this.context.hash))) {
+    for (const reading of first ?? read()) {
       if (!this.takeReading(reading, source, fragment, atMs)) duplicates += 1;
     }
     state.arrivedMs = Math.max(state.arrivedMs, fragment.atMs);
@@ -387,6 +393,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   /** Rows that another session recorded: rows of a fork, or of a file that begins with the rows of another session. */
   private isCopy({ copyOf }: TranscriptReading, reading: TranscriptReading): boolean {
     if (copyOf !== undefined && this.isKnownSession(copyOf)) return true;
+    const { bornMs } = this.state;
+    if (bornMs !== undefined && reading.atMs !== undefined && reading.atMs < bornMs) return true;
     const { kin } = this.transcriptState();
     if (kin === undefined) return false;
     this.kinIds ??= idsIn(this.context.transcripts?.journal(kin.key) ?? '');
@@ -426,6 +434,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     const call = reading.facts?.call;
     const isAction = reading.event_type === 'Action.Before' || reading.event_type === 'Action.After';
     if (!isAction || call === undefined || reading.unless !== undefined || !isAmendable(state.fold, call)) return false;
+    if (reading.corrects === 'open actions' && own(state.fold.actions, call) === undefined) return false;
     const amended = amend(state, reading, id, AMENDED);
     if (amended) this.append(amended);
     return false;

@@ -156,6 +156,8 @@ export interface SessionState {
   former?: number | undefined;
   /** Arrival of the first hook. From then on, hooks report what transcripts repeat. */
   hookedMs?: number | undefined;
+  /** When a session began that continues another one. Older rows are copies of that session. */
+  bornMs?: number | undefined;
   /** A hook reported the start, so hooks cover the whole session. */
   isHookedWhole?: true | undefined;
   /** Events that a transcript reported in place of hooks, oldest first. A later hook about them adds nothing. */

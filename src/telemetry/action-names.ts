@@ -1,4 +1,4 @@
-import type { RiskLevel } from '../event/event.ts';
+import type { DecisionFacts, RiskLevel } from '../event/event.ts';
 import { type Increment, type Known, one } from './increments.ts';
 import { development, ours } from './names.ts';
 import type { Plain } from './resource.ts';
@@ -28,14 +28,17 @@ export const acted = ({ name, tool, isMcp }: Acted, known: Known): Plain => ({
 
 export function decided(
   outcome: string,
-  source: string,
+  origin: DecisionFacts | undefined,
   about: Acted,
   known: Known,
   risk: RiskLevel | undefined,
 ): Increment {
   return one('decisions', {
     [ours.decisionOutcome]: outcome,
-    [ours.decisionSource]: source,
+    [ours.decisionSource]: origin?.source ?? 'unknown',
+    ...(origin?.reason === undefined ? {} : { [ours.decisionReasonType]: origin.reason }),
+    ...(origin?.scope === undefined ? {} : { [ours.decisionScope]: origin.scope }),
+    ...(origin?.grant === undefined ? {} : { [ours.decisionGrant]: origin.grant }),
     ...acted(about, known),
     ...(risk === undefined ? {} : { [ours.riskLevel]: risk }),
   });

@@ -97,7 +97,7 @@ const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
     // The decision about a call is counted with the call. Only the question itself is counted here.
     if (decision === undefined || (decision.outcome !== 'ask' && facts.call !== undefined)) return [];
     const about = { name: data.action_name, tool: facts.tool, isMcp: facts.mcp !== undefined };
-    return [decided(decision.outcome, facts.decision?.source ?? 'unknown', about, known, risk?.level)];
+    return [decided(decision.outcome, facts.decision, about, known, risk?.level)];
   },
 };
 

@@ -22,7 +22,15 @@ import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
 import { development, EXCEPTION_EVENT, eventNameOf, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
-import { named, providerFor, type SpanContextFacts, toolTypeOf, wireSpanId, wireTraceId } from './spans.ts';
+import {
+  decisionFacts,
+  named,
+  providerFor,
+  type SpanContextFacts,
+  toolTypeOf,
+  wireSpanId,
+  wireTraceId,
+} from './spans.ts';
 
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
 
@@ -239,8 +247,7 @@ const policyAttributes: Row<EventOf<'Policy.Violation' | 'Policy.Blocked' | 'Pol
     [ours.budgetState]: facts.budget?.state,
     [ours.budgetUsed]: facts.budget?.used,
     [ours.budgetLimit]: facts.budget?.limit,
-    [ours.decisionSource]: facts.decision?.source,
-    [ours.decisionBasis]: facts.decision?.basis,
+    ...decisionFacts(facts.decision),
   },
 ];
 
@@ -342,11 +349,7 @@ function actionAttributes(name: string | undefined, facts: Partial<Facts>): Attr
 
 function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>): Attributes {
   if (outcome === undefined) return {};
-  return {
-    [ours.decisionOutcome]: outcome,
-    [ours.decisionSource]: facts.decision?.source,
-    [ours.decisionBasis]: facts.decision?.basis,
-  };
+  return { [ours.decisionOutcome]: outcome, ...decisionFacts(facts.decision) };
 }
 
 /** Whether the record has at least the configured level. */

@@ -210,6 +210,9 @@ export const ours = {
   decisionSource: 'agent_hooks.decision.source',
   decisionBasis: 'agent_hooks.decision.basis',
   decisionReason: 'agent_hooks.decision.reason',
+  decisionReasonType: 'agent_hooks.decision.reason_type',
+  decisionScope: 'agent_hooks.decision.scope',
+  decisionGrant: 'agent_hooks.decision.grant',
   choiceType: 'agent_hooks.agent_decision.type',
   choiceSelected: 'agent_hooks.agent_decision.selected',
   choiceOptions: 'agent_hooks.agent_decision.options_count',
@@ -284,6 +287,9 @@ export const operations = {
   chat: GEN_AI_OPERATION_NAME_VALUE_CHAT,
   plan: 'plan', // semantic-conventions-genai, operation of gen_ai.plan.internal
 } as const;
+
+/** Our own operation: the request that summarizes the context. The conventions name none for it. */
+export const COMPACTION_OPERATION = 'compaction';
 
 /** The event name of vendor and unknown events. The type is an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';

@@ -12,6 +12,9 @@ export function fromSpan(span: FinishedSpan, agent: string, known: Known, wideni
     case 'session':
       return [
         { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
+        ...(span.statedCosts ?? []).flatMap(({ model, usd }) =>
+          counterIncrement('costReported', usd, aboutModel({ model, provider: undefined }, widening)),
+        ),
         ...(span.stated === undefined ? [] : tokensOf(span.usage, aboutModel(span.stated, widening), widening.semconv)),
       ];
     case 'turn':
@@ -69,7 +72,7 @@ function actionDurations(
 function actionDecisions({ decision, waitMs, risk }: ActionSpan, about: Acted, known: Known): Increment[] {
   const all: Increment[] = [];
   if (decision !== undefined && decision.outcome !== 'ask')
-    all.push(decided(decision.outcome, decision.source, about, known, risk?.level));
+    all.push(decided(decision.outcome, decision, about, known, risk?.level));
   if (waitMs !== undefined) {
     const attributes = { [ours.decisionOutcome]: decision?.outcome ?? 'ask' };
     all.push({ metric: 'decisionWait', attributes, value: waitMs / 1000 });

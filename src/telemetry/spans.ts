@@ -4,13 +4,14 @@
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
+import type { FinishedDecision, FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
+import type { DecisionFacts } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { formerAttributes, formerSpanName } from '../python/span-names.ts';
 import type { AttributeLimits, InParts } from './clean.ts';
 import { type ContentFacts, metadataAttributes, spanContentAttributes, userAttributes } from './content.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
-import { development, operations, ours, stable } from './names.ts';
+import { COMPACTION_OPERATION, development, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
 
 /** As the standard's variables set them. */
@@ -116,7 +117,7 @@ function nameOf(span: FinishedSpan, facts: SpanContextFacts): string {
     case 'action':
       return `${operations.executeTool} ${span.tool}`;
     case 'chat':
-      return span.model === undefined ? operations.chat : `${operations.chat} ${span.model}`;
+      return [span.untold === undefined ? operations.chat : COMPACTION_OPERATION, span.model ?? []].flat().join(' ');
   }
 }
 
@@ -236,7 +237,7 @@ const attributesOfKind: {
   ],
   chat: (span, facts) => [
     {
-      [development.operationName]: operations.chat,
+      [development.operationName]: span.untold === undefined ? operations.chat : COMPACTION_OPERATION,
       [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
       [development.providerName]: span.provider ?? providerFor(span.model, facts),
       [development.requestModel]: span.model,
@@ -327,13 +328,19 @@ function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attribut
   };
 }
 
-function decision(span: { decision: { outcome: string; source: string; basis: string } | undefined }): Attributes {
-  return {
-    [ours.decisionOutcome]: span.decision?.outcome,
-    [ours.decisionSource]: span.decision?.source,
-    [ours.decisionBasis]: span.decision?.basis,
-  };
-}
+/** The origin of a decision, on spans and records. */
+export const decisionFacts = (origin: DecisionFacts | undefined): Attributes => ({
+  [ours.decisionSource]: origin?.source,
+  [ours.decisionBasis]: origin?.basis,
+  [ours.decisionReasonType]: origin?.reason,
+  [ours.decisionScope]: origin?.scope,
+  [ours.decisionGrant]: origin?.grant,
+});
+
+const decision = ({ decision: known }: { decision: FinishedDecision | undefined }): Attributes => ({
+  [ours.decisionOutcome]: known?.outcome,
+  ...decisionFacts(known),
+});
 
 /** The trace of the program that started the agent, if it is only a link. */
 function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableSpan['links'] {
@@ -361,7 +368,12 @@ function startLink(span: FinishedSpan, { agent, idScope }: SpanContextFacts): Re
 export const spansToSend = (
   spans: readonly FinishedSpan[],
   { turns }: Pick<SpanContextFacts, 'turns'>,
-): readonly FinishedSpan[] => (turns === 'off' ? spans.filter(({ kind }) => kind !== 'turn') : spans);
+): readonly FinishedSpan[] =>
+  spans.some(span => isUnsent(span, turns)) ? spans.filter(span => !isUnsent(span, turns)) : spans;
+
+/** A sum over several compactions is counted, and is no span. */
+const isUnsent = (span: FinishedSpan, turns: SpanContextFacts['turns']): boolean =>
+  span.kind === 'turn' ? turns === 'off' : span.kind === 'chat' && span.untold === 'several';
 
 /** The id of a span on the wire: where turns have none, that of the session which they are part of. */
 export function wireSpanId(

@@ -30,6 +30,12 @@ export interface Rows {
   reached(): number;
 }
 
+/** Rows that are read in another form than the whole row. */
+export interface Forms {
+  isBrief?: ((row: Fields) => boolean) | undefined;
+  skips?: readonly string[] | undefined;
+}
+
 export type Oddity = 'giant_line' | 'long_line' | 'bad_line';
 
 export function rowsFrom(
@@ -38,7 +44,7 @@ export function rowsFrom(
   start: number,
   size: number,
   odd: (kind: Oddity) => void,
-  isBrief?: (row: Fields) => boolean,
+  { isBrief, skips = [] }: Forms = {},
 ): Rows {
   const lines = new Lines(eyes, path, start, size, odd);
   let next: Row | undefined;
@@ -47,6 +53,7 @@ export function rowsFrom(
       while (next === undefined) {
         const bytes = lines.next();
         if (bytes === undefined) return undefined;
+        if (skips.some(beginning => bytes.toString('latin1', 0, beginning.length) === beginning)) continue;
         const fields = rowOf(bytes, odd, isBrief);
         if (fields !== undefined) next = { fields, end: lines.at };
       }

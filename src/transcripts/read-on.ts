@@ -209,12 +209,12 @@ function cursorAt(
     known.lastMs = undefined;
   }
   if (stat.sizeBytes === known.at) return undefined;
-  const briefly = readingOn.keepsResults ? undefined : reader.isBrief;
+  const forms = { isBrief: readingOn.keepsResults ? undefined : reader.isBrief, skips: reader.skips };
   const cursor: Cursor = {
     reader,
     file: opened(readingOn, file),
     known,
-    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, kind => readingOn.listener.odd(kind), briefly),
+    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, kind => readingOn.listener.odd(kind), forms),
     memory: memoryOver(known.memory, readingOn.hash),
     writtenMs: Math.floor(stat.writtenMs),
     next: undefined,

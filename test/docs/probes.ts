@@ -65,6 +65,9 @@ const sessionSpan: Filled<SessionSpan> = {
   parent: key('session'),
   startReason: 'new',
   previous: '5b0c7d3e-91aa-4c55-8f7e-6f1d2a3b4c5d',
+  compactions: [],
+  isContinued: true,
+  statedCosts: [],
   repository: {
     url: 'https://git.example/acme/shop',
     name: 'shop',
@@ -187,6 +190,7 @@ const chatSpan: Filled<ChatSpan> = {
   retries: 1,
   compacted: true,
   sum: 'turn',
+  untold: 'compaction',
 };
 
 export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind: K }> } = {

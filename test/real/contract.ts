@@ -57,8 +57,8 @@ export interface Step {
   prompt?: string;
   /** More arguments of the agent. `$PREVIOUS` becomes the id of the session of the step before, if the driver knows it. */
   args?: string[];
-  /** Lines for the standard input, in place of /dev/null. */
-  input?: string[];
+  /** Lines for the standard input, in place of /dev/null. `after`: when the model server has served this response. */
+  input?: (string | { line: string; after: string })[];
   /** Sends a signal to the process group: after `afterMs`, counted from the moment when the response `served` is complete. */
   stop?: { signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'; served: string; afterMs?: number };
   /** The expected exit code of the agent: default 0; a signal's name if it ends by one. `any` if it varies. */

@@ -330,7 +330,9 @@ const alwaysAllowed = [
   // An import cannot know that the session is over; its root is sent when the file was silent for long enough.
   /^session .* is missing$/,
   // The event that closed a turn or a subagent is a hook in one way and a row in the other.
-  /^(turn|subagent) .*: agent_hooks\.event\.id /,
+  /^(turn|subagent|session) .*: agent_hooks\.event\.id /,
+  // The start hook states its reason, and the repository is looked at while the session runs.
+  /^session .*: (agent_hooks\.(actor\.type|agent\.mode|session\.start_reason)|vcs\.)/,
 ];
 
 function importFaults({ scenario, seen, otlp }: Performed, driver: Driver, spans: readonly Span[]): string[] {

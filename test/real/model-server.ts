@@ -75,6 +75,7 @@ export async function startModelServer(scenario: Scenario): Promise<ModelServer>
     numbered: 0,
     sides: 0,
     failures: new Map<string, number>(),
+    repeats: new Map<string, number>(),
     listeners: new Map<string, (() => void)[]>(),
   };
 
@@ -122,7 +123,8 @@ export async function startModelServer(scenario: Scenario): Promise<ModelServer>
     // Counted before any pause: two parallel responses must not share numbers.
     const n = state.numbered;
     state.numbered += 1;
-    const repeat = state.served.filter(each => each.label === label && each.kind === 'response').length;
+    const repeat = state.repeats.get(label) ?? 0;
+    state.repeats.set(label, repeat + 1);
     const name = repeat === 0 ? label : `${label}+${repeat}`;
     const plain = name.replaceAll(/[^A-Za-z0-9]/g, '_');
     const calls = (reply.calls ?? []).map((call, i) => ({
@@ -220,6 +222,7 @@ export async function startModelServer(scenario: Scenario): Promise<ModelServer>
       state.numbered = 0;
       state.sides = 0;
       state.failures.clear();
+      state.repeats.clear();
       state.listeners.clear();
     },
     close: async () => {

@@ -32,7 +32,9 @@ export interface Orders {
 }
 
 export async function stage(driver: Driver, orders: Orders): Promise<void> {
-  const scenario = parse(readFileSync(orders.scenario, 'utf8')) as Scenario;
+  // `$PROJECT` is the folder of the project.
+  const text = readFileSync(orders.scenario, 'utf8').replaceAll('$PROJECT', join(orders.folder, 'project'));
+  const scenario = parse(text) as Scenario;
   const model = await startModelServer(scenario);
   const receiver = await startReceiver(orders.root);
   const { folder } = orders;
@@ -204,8 +206,8 @@ async function performStep(agent: Agent, step: Step, index: number): Promise<Age
     detached: true,
     stdio: [step.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
-  if (step.input !== undefined) child.stdin?.end(step.input.map(line => `${line}\n`).join(''));
   const ended = outputOf(child);
+  void typeInto(child, step.input ?? [], model);
   if (step.stop !== undefined) {
     await Promise.race([model.whenServed(step.stop.served), ended]);
     await sleep(step.stop.afterMs ?? 500);
@@ -215,6 +217,15 @@ async function performStep(agent: Agent, step: Step, index: number): Promise<Age
   const { exit, stdout, stderr } = await ended;
   clearTimeout(timer);
   return done(exit, stdout, stderr);
+}
+
+async function typeInto(child: ChildProcess, lines: NonNullable<Step['input']>, model: ModelServer): Promise<void> {
+  child.stdin?.on('error', () => undefined);
+  for (const each of lines) {
+    if (typeof each !== 'string') await model.whenServed(each.after).then(() => sleep(600));
+    child.stdin?.write(`${typeof each === 'string' ? each : each.line}\n`);
+  }
+  child.stdin?.end();
 }
 
 /** The output of a process and how it ended. A synchronous call would stop the servers of this process meanwhile. */

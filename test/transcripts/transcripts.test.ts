@@ -56,6 +56,7 @@ describe('hooks and a transcript', () => {
         "Model.Responded T",
         "Agent.Response",
         "Session.End",
+        "Settled action:c1 read",
         "Settled turn:p1:0 read",
         "Settled session:0 read",
       ]

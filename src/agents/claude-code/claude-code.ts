@@ -7,13 +7,14 @@
  * announcement. Fields that early documents name differently (`subagent_type`, `error_type`, `tool_use_ids`) are read
  * under both names.
  */
-import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
+import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
 import { permitted } from '../shared/permitted.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { demoSession } from './demo.ts';
+import { failureKey, modeOf } from './place.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -59,7 +60,8 @@ const events: Record<string, HookEvent> = {
         event_type: 'Prompt.Submitted',
         key: promptKey(fields, memory),
         data: { prompt: text(fields.prompt) },
-        actor: 'user',
+        // A background agent that ends starts a turn.
+        actor: text(fields.prompt)?.startsWith('<task-notification>') === true ? 'system' : 'user',
       }),
     ],
   },
@@ -224,17 +226,25 @@ const events: Record<string, HookEvent> = {
   },
   SubagentStart: {
     edge: true,
-    read: fields => [reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })],
+    read(fields, memory) {
+      const id = word(fields.agent_id);
+      if (id !== undefined) memory.remember('subagents', id, '1');
+      return [reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })];
+    },
   },
   SubagentStop: {
     edge: true,
-    read: fields => [
-      reading(fields, {
-        event_type: 'Agent.Response',
-        data: { response: text(fields.last_assistant_message), final: true },
-      }),
-      reading(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
-    ],
+    read(fields, memory) {
+      // The internal agent of a compaction stops without a kind, and never started.
+      if (fields.agent_type === '' && memory.recall('subagents', word(fields.agent_id) ?? '') === undefined) return [];
+      return [
+        reading(fields, {
+          event_type: 'Agent.Response',
+          data: { response: text(fields.last_assistant_message), final: true },
+        }),
+        reading(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+      ];
+    },
   },
   Stop: {
     edge: true,
@@ -253,6 +263,7 @@ const events: Record<string, HookEvent> = {
       return [
         reading(fields, {
           event_type: 'Model.Failed',
+          key: failureKey(word(fields.prompt_id)),
           data: { error_type: kind, error_message: message },
           facts: { error_type: kind },
         }),
@@ -333,7 +344,7 @@ export const claudeCode: Agent = {
   actions,
   subagents: ['general-purpose', 'Explore', 'Plan', 'claude', 'claude-code-guide', 'statusline-setup'],
   truth,
-  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   reply: { stdout: '' },
   settings,
@@ -401,7 +412,7 @@ const errorKind = (error: unknown): string =>
 const reading = readingsWith(fields => ({
   facts: factsOf(fields),
   subagent: word(fields.agent_id),
-  mode: agentMode(fields),
+  mode: modeOf(text(fields.permission_mode)),
 }));
 
 function factsOf(fields: Fields): NonNullable<Reading['facts']> {
@@ -422,11 +433,6 @@ function promptKey(fields: Fields, memory: Memory): string | undefined {
   const count = Number(memory.recall('prompts', prompt) ?? '0') + 1;
   memory.remember('prompts', prompt, String(count));
   return count === 1 ? prompt : `${prompt}#${count}`;
-}
-
-function agentMode(fields: Fields): AgentMode | undefined {
-  const mode = text(fields.permission_mode);
-  return mode === undefined ? undefined : mode === 'plan' ? 'plan' : 'agent';
 }
 
 function compaction(fields: Fields): Reading {

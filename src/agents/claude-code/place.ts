@@ -1,6 +1,6 @@
 /** The place of a row in a transcript: its agent, its turn and its time, and what every reading of the row shares. */
 
-import type { Fields } from '../../event/event.ts';
+import type { AgentMode, Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
 import type { Memory, ReadFile, TranscriptEntry, TranscriptReading } from '../contract/contract.ts';
 
@@ -34,6 +34,8 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   // Old versions wrote rows of subagents into the main file. Rows with ids are repeated in the subagents' own files.
   const agent = word(row.agentId);
   const side = row.isSidechain === true && agent !== undefined && !isInternal(agent) ? agent : undefined;
+  const mode = word(row.permissionMode);
+  if (mode !== undefined) memory.remember('place', 'mode', mode);
   return {
     memory,
     file,
@@ -46,14 +48,34 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
 }
 
 export function entryAt(at: Place, reading: TranscriptReading): TranscriptReading {
+  const permissionMode = hasMode(reading) ? at.memory.recall('place', 'mode') : undefined;
   return {
     ...reading,
+    mode: modeOf(permissionMode),
     subagent: reading.subagent ?? at.subagent,
     atMs: reading.atMs ?? at.atMs,
     copyOf: at.copyOf,
-    facts: { turn: at.turn, agent: kindOf(at), ...reading.facts },
+    corrects: 'open actions',
+    facts: { turn: at.turn, agent: kindOf(at), permission_mode: permissionMode, ...reading.facts },
   };
 }
+
+/** The hooks of these events carry the mode. */
+const hasMode = ({ event_type: type }: TranscriptReading): boolean =>
+  type === 'Prompt.Submitted' || type === 'Action.Before' || type === 'Action.After';
+
+/** Versions whose rows state decisions and keep forks apart. The facts were seen in 2.1.327 and not before 2.1.290. */
+export function isRecent(version = ''): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  return major > 2 || (major === 2 && (minor > 1 || (minor === 1 && patch >= 300)));
+}
+
+export const modeOf = (permissionMode: string | undefined): AgentMode | undefined =>
+  permissionMode === undefined ? undefined : permissionMode === 'plan' ? 'plan' : 'agent';
+
+/** The failure that ends a turn. Hook and row share the id of the turn alone. */
+export const failureKey = (turn: string | undefined): string | undefined =>
+  turn === undefined ? undefined : `failed:${turn}`;
 
 function kindOf({ subagent, memory, file }: Place): string | undefined {
   if (subagent === undefined) return undefined;

@@ -4,7 +4,7 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import type { Memory, TranscriptEntry } from '../contract/contract.ts';
 import { calls } from './calls.ts';
-import { ended, entryAt, overOf, type Place } from './place.ts';
+import { ended, entryAt, failureKey, overOf, type Place } from './place.ts';
 
 /** A response with the rows read so far; small enough for the memory. */
 interface Pending {
@@ -192,13 +192,14 @@ function failed(row: Fields, at: Place): TranscriptEntry[] {
   const key = word(row.uuid);
   if (key === undefined || at.aside) return [];
   at.memory.remember('place', 'answered', key);
+  const shared = at.subagent === undefined ? failureKey(at.turn) : undefined;
   return [
     entryAt(at, {
       event_type: 'Model.Failed',
-      key,
-      unless: 'hooked',
+      key: shared ?? key,
+      unless: shared === undefined ? 'hooked' : undefined,
       data: { error_type: kind },
-      facts: { error_type: kind },
+      facts: { error_type: kind, started_ms: begunAt(at, key).startedMs },
     }),
     overOf(at),
   ];

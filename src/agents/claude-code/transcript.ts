@@ -11,19 +11,21 @@
  * Ids of responses, calls and prompts equal those of the hooks and the provider, so copies in a resumed session, after
  * a compaction or in another file are recognized.
  */
-import type { Fields } from '../../event/event.ts';
-import { fieldsOf, number, word } from '../../lib/read.ts';
-import type { LineReader, Transcript, TranscriptEntry } from '../contract/contract.ts';
+import { type Facts, type Fields, TOTALS } from '../../event/event.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import type { LineReader, Memory, Transcript, TranscriptEntry } from '../contract/contract.ts';
 import { namedFiles } from '../shared/named-files.ts';
 import { result } from './calls.ts';
 import { filesOf, installedFiles, isConversation, sessionsIn } from './files.ts';
-import { cardOf, entryAt, isInterrupt, overOf, type Place, placeOf, wordsOf } from './place.ts';
+import { cardOf, entryAt, isInterrupt, isRecent, overOf, type Place, placeOf, wordsOf } from './place.ts';
 import { assistant, closeResponses } from './responses.ts';
 
 const rows: LineReader = {
   format: 'lines',
   version: row => word(row.version),
   origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
+  // Parameters of requests with whole system prompts: large, and content. Since 2.1.327.
+  skips: ['api-request', 'tools-used', 'last-prompt', 'atis-latch'].map(type => `{"type":"${type}`),
   // Prompts, answers and inputs are hashed as a whole; of a result only the beginning is read.
   isBrief(row) {
     const { content } = fieldsOf(row.message);
@@ -37,6 +39,10 @@ const rows: LineReader = {
     // A row that another session wrote is read with that session.
     const session = word(row.sessionId);
     if (session !== undefined && session !== file.root) return [];
+    if (isOlder(row, memory)) {
+      if (isConversation(row)) memory.remember('place', 'copied', '1');
+      return [];
+    }
     const at = placeOf(row, memory, file);
     const entries =
       row.type === 'assistant'
@@ -45,10 +51,18 @@ const rows: LineReader = {
           ? user(row, at)
           : row.type === 'system'
             ? system(row, at)
-            : [];
+            : row.type === 'cost-state'
+              ? costState(row, at)
+              : [];
     // A response answers the row before it: a prompt, or the results of calls.
     if (at.atMs !== undefined && row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
-    return entries.length === 0 ? entries : [...firstSign(at), ...entries];
+    const first = row.type === 'cost-state' || entries.length === 0 ? [] : resumption(row, at);
+    const lastMs = Number(memory.recall('place', 'last') ?? 0);
+    if (at.atMs !== undefined && at.atMs >= lastMs && isConversation(row)) {
+      memory.remember('place', 'last', String(at.atMs));
+      memory.remember('place', 'row', word(row.uuid) ?? '');
+    }
+    return entries.length === 0 ? entries : [...firstSign(at), ...first, ...entries];
   },
   rest: (memory, file) => closeResponses(placeOf({}, memory, file)),
 };
@@ -60,6 +74,34 @@ export const transcript: Transcript = {
   sessions: sessionsIn,
   read: rows,
 };
+
+/**
+ * A fork begins with copies of the rows of its parent. They keep their times and the ids of responses, and get the id of
+ * the fork's first prompt. In older versions such rows are a resumed session's own. The prompt that waits in the queue before the first row is the fork's own first sign.
+ */
+function isOlder(row: Fields, memory: Memory): boolean {
+  const atMs = Date.parse(text(row.timestamp) ?? '');
+  if (row.type === 'queue-operation' && memory.recall('place', 'last') === undefined && !Number.isNaN(atMs)) {
+    if (memory.recall('place', 'born') === undefined) memory.remember('place', 'born', String(atMs));
+    return true;
+  }
+  const born = memory.recall('place', 'born');
+  return born !== undefined && isConversation(row) && isRecent(word(row.version)) && atMs < Number(born);
+}
+
+/** The first row after the end of a run begins the next run of the same session. */
+function resumption(row: Fields, at: Place): TranscriptEntry[] {
+  const run = at.memory.recall('place', 'over');
+  const lastMs = Number(at.memory.recall('place', 'last') ?? 0);
+  if (run === undefined || at.atMs === undefined || at.atMs <= lastMs || !isConversation(row)) return [];
+  at.memory.forget('place', 'over');
+  return [
+    entryAt(
+      { ...at, turn: undefined },
+      { event_type: 'Session.Start', key: `run:${run}`, unless: 'hooked', data: { start_reason: 'resume' } },
+    ),
+  ];
+}
 
 /** The first row of a subagent is its start. Its card names its kind and the call that launched it. */
 function firstSign(at: Place): TranscriptEntry[] {
@@ -186,6 +228,61 @@ function system(row: Fields, at: Place): TranscriptEntry[] {
     default:
       return [];
   }
+}
+
+/**
+ * The end of a run of the program: what all runs in this file have used so far, for each model. It includes requests that
+ * no row tells, such as the one of a compaction. Absent after SIGKILL. Seen in 2.1.327.
+ */
+function costState(row: Fields, at: Place): TranscriptEntry[] {
+  const { memory } = at;
+  // The last row before it names the run, so that a repeated row gives the same ids.
+  const run = memory.recall('place', 'row') ?? '';
+  memory.remember('place', 'over', run);
+  const lastMs = Number(memory.recall('place', 'last') ?? Number.NaN);
+  const here = { ...at, atMs: Number.isNaN(lastMs) ? undefined : lastMs, turn: undefined };
+  const isFork = memory.recall('place', 'copied') !== undefined;
+  return [
+    ...closeResponses(at),
+    ...Object.entries(fieldsOf(row.modelUsage))
+      .slice(0, MOST_MODELS)
+      .map(([model, used]) =>
+        entryAt(here, {
+          event_type: TOTALS,
+          key: `totals:${run}:${model}`,
+          data: {},
+          actor: 'system',
+          facts: {
+            model,
+            totals: totalsOf(fieldsOf(used)),
+            cost_usd: row.hasUnknownModelCost === true ? undefined : number(fieldsOf(used).costUSD),
+            previous: isFork ? {} : undefined,
+          },
+        }),
+      ),
+    entryAt(here, {
+      event_type: 'Session.End',
+      key: `run:${run}`,
+      unless: 'hooked',
+      data: { end_reason: 'completed' },
+    }),
+  ];
+}
+
+const MOST_MODELS = 16;
+
+function totalsOf(used: Fields): NonNullable<Facts['totals']> {
+  const read = number(used.cacheReadInputTokens);
+  const written = number(used.cacheCreationInputTokens);
+  const input = number(used.inputTokens);
+  return {
+    input_tokens: input === undefined ? undefined : input + (read ?? 0) + (written ?? 0),
+    output_tokens: number(used.outputTokens),
+    cache_read_tokens: read,
+    cache_write_tokens: written,
+    cache_write_1h_tokens: number(used.cacheCreationEphemeral1hInputTokens),
+    reasoning_tokens: number(used.thinkingTokens),
+  };
 }
 
 function turnEnd(key: string, at: Place): TranscriptEntry[] {

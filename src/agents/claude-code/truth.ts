@@ -11,8 +11,8 @@ export const truth: Truth = {
     'the sum of the session so far, if its status line command forwards its input; transcripts state no price',
   ),
   latency: derived('from the row that a response answers to the last row of the response'),
-  decisions: derived(
-    'hooks report questions and refusals by its classifier, the transcript reports refusals by a user; a call that ran after a question was allowed by the user, any other call by the mode (`bypassPermissions`, `auto`, and `acceptEdits` for edits) or by the configuration',
+  decisions: exact(
+    'since 2.1.327 the transcript states each decision with its source, kind of reason and settings; in older versions hooks report questions and refusals by its classifier, the transcript reports refusals by a user, and a call that ran after a question was allowed by the user, any other call by the mode (`bypassPermissions`, `auto`, and `acceptEdits` for edits) or by the configuration',
   ),
   subagents: exact('hooks and transcripts carry their ids, and the launching call names them'),
   context: exact('before and after a compaction; at any time if its status line command forwards its input'),

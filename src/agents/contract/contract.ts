@@ -293,6 +293,8 @@ export interface LineReader {
   origin?(row: Fields): string | undefined;
   /** Returns the agent's version that the row states; `known` is the version of the rows before it. */
   version?(row: Fields, known: string | undefined): string | undefined;
+  /** Beginnings of rows that hold nothing for the reader. They are passed over without being parsed. */
+  readonly skips?: readonly string[];
   /**
    * Returns true if a shortened form of a long row gives the same readings as the whole row, except for `output`. In
    * the shortened form, long texts are cut to about 200 characters and hashed. It is not asked where results are kept.
@@ -350,6 +352,8 @@ export type TranscriptReading = Reading & {
    * hooks.
    */
   unless?: 'hooked' | undefined;
+  /** The row corrects no action that a hook has ended, because the hook knows the times better. */
+  corrects?: 'open actions' | undefined;
   /** The session whose row this one copies, if the row states it. If that session is known here, it reports the row. */
   copyOf?: string | undefined;
 };

@@ -10,6 +10,9 @@ export const driver: Driver = {
   command: 'claude',
   transcripts: ['.claude/projects'],
   vendor: ['PostToolBatch', 'PostCompact'],
+  importDiffers: {
+    '^action .*: agent_hooks.agent.mode is undefined': 'the rows of a subagent state no mode',
+  },
   prepare({ home, project }, { settings }) {
     mkdirSync(join(home, '.claude'), { recursive: true });
     const dialogs = {
@@ -35,6 +38,12 @@ export const driver: Driver = {
     CLAUDE_CODE_MAX_RETRIES: '4',
     IS_SANDBOX: '1',
   }),
+  // Ids of subagents and background tasks, counts of what they used, and the agent's advice about dates.
+  plain: line =>
+    line
+      .replaceAll(/\ba[0-9a-f]{16}\b/g, '<agent>')
+      .replaceAll(/(?<=agentId: |\/tasks\/)[0-9a-z]+/g, '<agent>')
+      .replaceAll(/(?<=duration_ms>|duration_ms: )\d+/g, '<duration>'),
   headless(step) {
     const args = step.args ?? [];
     const all = args.includes('--allowedTools') || args.includes('--permission-mode') ? [] : ['--allowedTools', tools];
