@@ -293,18 +293,19 @@ export function itemCompleted(place: Place): TranscriptEntry[] {
   const after = closed(at, id, ending);
   if (!isNested) return after;
   const { durationMs } = ending;
-  const entries = [
-    entryAt(at, {
-      event_type: 'Action.Before',
-      key: id,
-      data: { action: { name: actionName(tool), input: inputOfItem(done) } },
-      facts: { ...toolFacts(tool), call: id },
-      atMs: number(payload.started_at_ms) ?? (at.atMs === undefined ? undefined : at.atMs - (durationMs ?? 0)),
-    }),
-    ...after,
-  ];
+  const startMs = number(payload.started_at_ms) ?? (at.atMs === undefined ? undefined : at.atMs - (durationMs ?? 0));
+  const before = entryAt(at, {
+    event_type: 'Action.Before',
+    key: id,
+    data: { action: { name: actionName(tool), input: inputOfItem(done) } },
+    facts: { ...toolFacts(tool), call: id },
+    atMs: startMs,
+  });
   // Older versions give such a call another id in hooks.
-  return NESTED.test(id) ? entries : entries.map(entry => ('over' in entry ? entry : { ...entry, unless: 'hooked' }));
+  if (!NESTED.test(id))
+    return [before, ...after].map(entry => ('over' in entry ? entry : { ...entry, unless: 'hooked' as const }));
+  // An item without a duration does not know the start.
+  return [startMs === at.atMs ? { ...before, unless: 'hooked' } : before, ...after];
 }
 
 function endingOfItem(done: Fields): Ending {
