@@ -225,6 +225,7 @@ const legendWith = (calculation: string, column: string): common.VizLegendOption
 
 /** Labels of series and records, as column headers. */
 const HEADERS: { [label: string]: string } = {
+  Line: 'Record',
   job: 'Agent',
   service_name: 'Agent',
   service_namespace: 'Team',
@@ -391,7 +392,11 @@ export function recordTable(about: About, expr: string, fields: readonly string[
       { id: 'unit', value: 'time:MM-DD HH:mm:ss' },
       { id: 'custom.width', value: 130 },
     ])
-    .overrideByName('Duration', [{ id: 'unit', value: 'ms' }])
+    .overrideByName('Duration', [
+      { id: 'unit', value: 'ms' },
+      { id: 'custom.width', value: 90 },
+    ])
+    .overrideByName('Record', [{ id: 'custom.width', value: about.width === 24 ? 520 : 300 }])
     .overrideByName('Trace', [
       { id: 'links', value: [{ title: 'Draw this trace', url: sessionLink({ session, trace }) }] },
     ])

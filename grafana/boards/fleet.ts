@@ -133,11 +133,13 @@ export const fleet: Board = {
           {
             title: 'Latest prompts',
             question: 'What is being worked on now?',
-            note: 'The latest prompts, newest first. A click opens the session.',
+            note: 'The latest prompts with repository and branch, newest first. A click opens the session.',
             width: 24,
           },
-          records('event_name="agent_hooks.prompt.submitted"'),
-          ['service_name', 'session_id', 'vcs_repository_name', 'vcs_ref_head_name', 'trace_id'],
+          records(
+            'event_name="agent_hooks.prompt.submitted" | line_format `{{.vcs_repository_name}} {{.vcs_ref_head_name}}`',
+          ),
+          ['service_name', 'session_id', 'Line', 'trace_id'],
         ),
       ],
     },

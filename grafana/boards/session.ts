@@ -165,7 +165,7 @@ export const session: Board = {
             note: 'A click on the span lists its records below.',
           },
           matching(ACTION_ENDED),
-          ['agent_hooks_action_duration_ms', 'gen_ai_tool_name', 'process_executable_name', 'error_type', 'span_id'],
+          ['agent_hooks_action_duration_ms', 'Line', 'span_id'],
           'Duration',
         ),
         recordTable(
@@ -180,7 +180,7 @@ export const session: Board = {
             'agent_hooks_risk_level',
             'agent_hooks_decision_outcome',
             'agent_hooks_decision_source',
-            'process_executable_name',
+            'Line',
             'span_id',
           ],
           'Risk score',
@@ -188,14 +188,7 @@ export const session: Board = {
         recordTable(
           { title: 'Failures', question: 'What failed, and how?', empty: 'Nothing failed in this session.' },
           matching('error_type!=""'),
-          [
-            'agent_hooks_event_type',
-            'gen_ai_tool_name',
-            'process_executable_name',
-            'error_type',
-            'span_id',
-            'trace_id',
-          ],
+          ['Line', 'span_id', 'trace_id'],
         ),
         recordedRanking(
           {
@@ -284,16 +277,7 @@ export const session: Board = {
             height: 14,
           },
           OF_SESSION,
-          [
-            'agent_hooks_event_type',
-            'gen_ai_tool_name',
-            'process_executable_name',
-            'error_type',
-            'agent_hooks_decision_outcome',
-            'agent_hooks_decision_source',
-            'span_id',
-            'trace_id',
-          ],
+          ['agent_hooks_decision_outcome', 'agent_hooks_decision_source', 'Line', 'span_id', 'trace_id'],
         ),
       ],
     },

@@ -83,16 +83,7 @@ export const tools: Board = {
         recordTable(
           { title: 'Longest actions', question: 'Which actions took longest?', width: 24 },
           records(`${ACTION_ENDED} | agent_hooks_action_duration_ms>999 | gen_ai_tool_name=~"$tool"`),
-          [
-            'agent_hooks_action_duration_ms',
-            'service_name',
-            'gen_ai_tool_name',
-            'process_executable_name',
-            'error_type',
-            'session_id',
-            'trace_id',
-            'span_id',
-          ],
+          ['agent_hooks_action_duration_ms', 'service_name', 'Line', 'session_id', 'trace_id', 'span_id'],
           'Duration',
         ),
         levels(
