@@ -1,7 +1,7 @@
 /** Scenarios with real agents: `npm run test:agents` (scripts/agents.mjs says how). */
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import { parseDocument, Scalar } from 'yaml';
 import { cannotRun, needs } from '../needs.ts';
 import type { Driver } from './contract.ts';
@@ -57,8 +57,8 @@ for (const agent of agents) {
           }
           if (isRight && env.OTEL_HOOKS_KEEP !== '1') rmSync(performed.folder, { recursive: true, force: true });
           else console.log(`${agent}/${each.name}: ${performed.folder}`);
-          expect.soft(faults, `faults; see ${performed.folder}`).toEqual([]);
-          expect(`\n${tree.trim()}\n`).toBe(`\n${each.scenario.expect.tree.trim()}\n`);
+          context.expect.soft(faults, `faults; see ${performed.folder}`).toEqual([]);
+          context.expect(`\n${tree.trim()}\n`).toBe(`\n${each.scenario.expect.tree.trim()}\n`);
         });
       }
     }
