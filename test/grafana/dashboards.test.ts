@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
 import { boards, dashboards } from '../../grafana/dashboards.ts';
+import { wrapped } from '../docs/wrap.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'grafana');
 const written = dashboards();
@@ -38,7 +39,9 @@ test('docs/grafana-panels.md lists the question of each panel', async () => {
   );
   const head =
     '# The panels of the dashboards\n\n<!-- Written by `npm run dashboards`. -->\n\nEach panel answers one question. [Grafana](grafana.md) says how to start the dashboards.\n';
-  await expect([head, ...chapters].join('\n')).toMatchFileSnapshot(join(folder, '..', 'docs', 'grafana-panels.md'));
+  await expect(wrapped([head, ...chapters].join('\n'))).toMatchFileSnapshot(
+    join(folder, '..', 'docs', 'grafana-panels.md'),
+  );
 });
 
 test('no dashboard lies there that no code writes', () => {
