@@ -30,7 +30,6 @@ const places = [
   ['this session', addressOf('grafana', 3000), `/d/otel-hooks-session?var-session=${session}`],
   ['all agents', addressOf('grafana', 3000), '/d/otel-hooks-fleet'],
   ['Jaeger', addressOf('jaeger', 16686), '/search'],
-  ['traces for Jaeger go to', addressOf('jaeger', 4318), ''],
   ['Prometheus', addressOf('prometheus', 9090), '/alerts'],
   ['your agents send to', collector, ''],
 ].filter(([, address]) => address !== undefined);

@@ -72,7 +72,10 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
   const environment = new DockerComposeEnvironment(root, ['docker-compose.yml', 'test/stack/alerting.yaml'])
     .withProjectName(project)
     .withProfiles('jaeger')
-    .withEnvironment(Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])))
+    .withEnvironment({
+      COMPOSE_PROFILES: 'jaeger',
+      ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
+    })
     .withWaitStrategy('tempo-1', health)
     .withWaitStrategy('loki-1', health)
     .withWaitStrategy('prometheus-1', health)

@@ -31,6 +31,16 @@ test.each(readdirSync(folder).filter(name => name.endsWith('.yaml')))(
   },
 );
 
+test.each(readdirSync(join(folder, 'also')))('the collector accepts local.yaml with also/%s', name => {
+  const mount = ['-v', `${folder}:/config:ro`];
+  const merged = ['--config=/config/local.yaml', `--config=/config/also/${name}`];
+  const checked = spawnSync('docker', ['run', '--rm', '-u', '0:0', ...mount, image, 'validate', ...merged], {
+    encoding: 'utf8',
+  });
+  expect(checked.stderr).toBe('');
+  expect(checked.status).toBe(0);
+});
+
 test.each([
   ['check', 'rules', 'agents.yaml'],
   ['test', 'rules', 'agents.test.yaml'],

@@ -157,9 +157,11 @@ const jaegerTrace = (trace: string, spans: number): Promise<{ data: { spans: Jae
     answer => (answer.data[0]?.spans.length ?? 0) >= spans,
   );
 
-test('Jaeger holds the same trace, without warnings', async () => {
-  const only = { exporters: { logs: 'none', metrics: 'none' } };
-  const machine = newMachine({ provider: 'otlp', otlp: { endpoint: stack.jaegerOtlp }, ...only });
+test.each([
+  { by: 'its own receiver', endpoint: stack.jaegerOtlp, only: { exporters: { logs: 'none', metrics: 'none' } } },
+  { by: 'the collector', endpoint: stack.collector, only: {} },
+])('Jaeger holds the same trace by $by, without warnings', async ({ endpoint, only }) => {
+  const machine = newMachine({ provider: 'otlp', otlp: { endpoint }, ...only });
   const session = machine.journey('subagents.journey');
   await machine.deliver();
   for (const [trace, tree] of await machine.trees(session)) {
