@@ -77,6 +77,8 @@ function isStillConfigured(problem: Problem, lastMs: number, { folders, now, io 
   const isSame = (other: Problem): boolean =>
     other.code === problem.code && keyOf(other) === keyOf(problem) && fileOf(other) === fileOf(problem);
   if (now.some(isSame)) return false;
+  // The file that it names is another one than the hooks read.
+  if (problem.code === 'config-place') return true;
   if ('variable' in problem && problem.variable !== undefined) return true;
   if ('from' in problem && /^(environment|flag|--)/.test(problem.from)) return true;
   const file = fileOf(problem);

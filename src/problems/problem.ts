@@ -418,7 +418,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'openhook-invalid': ({ file, why }) => ({
     what: `${file} cannot be used (${why}); none of its commands is run.`,
-    next: 'otel-hooks validate --standard openhook names the place.',
+    next: `\`otel-hooks validate --standard openhook ${file}\` names the place; correct it there.`,
   }),
   'openhook-failed': ({ file, hook, why }) => ({
     what: `hook ${hook} of ${file} ${why}; the event is not given to it again.`,

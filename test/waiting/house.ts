@@ -29,6 +29,8 @@ export interface House {
   configure(config: object): void;
   /** Puts hooks of Claude Code into the inbox. */
   hooked(session: string, ...events: (string | object)[]): void;
+  /** The same, with variables and flags that the hooks pass on. */
+  hookedWith(passed: Record<string, string>, session: string, ...events: (string | object)[]): void;
   run(...words: string[]): Promise<Ran>;
   runWith(change: Partial<Io>, ...words: string[]): Promise<Ran>;
   /** Delivers by hand. */
@@ -59,11 +61,12 @@ export function newHouse(): House {
       // By the clock of the commands.
       utimesSync(configFile, house.nowMs / 1_000, house.nowMs / 1_000);
     },
-    hooked(session, ...events) {
+    hooked: (session, ...events) => house.hookedWith({}, session, ...events),
+    hookedWith(passed, session, ...events) {
       for (const event of events) {
         hooks += 1;
         const unique = `00000000-0000-4000-8000-${String(hooks).padStart(12, '0')}`;
-        const header = { tool: 'claude-code', ppid: '1', at: String(START_MS + hooks * 1_000) };
+        const header = { tool: 'claude-code', ppid: '1', at: String(START_MS + hooks * 1_000), ...passed };
         const named = typeof event === 'string' ? { hook_event_name: event } : event;
         const payload = { session_id: session, cwd: home, source: 'startup', reason: 'other', ...named };
         const bytes = encodeFragment(unique, header, Buffer.from(JSON.stringify(payload)));

@@ -9,7 +9,10 @@ import { noted } from '../../src/documents/problem-notes.ts';
 import { explain, type Problem } from '../../src/problems/problem.ts';
 import { openStore } from '../../src/store/store.ts';
 import type { CollectorOptions } from '../collector.ts';
+import { needsRoot } from '../needs.ts';
 import { type House, newHouse } from './house.ts';
+import { type Case, type Cases, type Message, messagesIn } from './message-case.ts';
+import { ofConfiguration } from './messages-of-configuration.ts';
 
 let house: House;
 beforeEach(() => {
@@ -19,20 +22,10 @@ afterEach(() => house.close());
 
 const OWN = 'http://127.0.0.1:9';
 
-interface Case {
-  /** The words of the advice that are followed. */
-  advice: RegExp;
-  provoke(): unknown;
-  follow(): unknown;
-}
-
-const problemsOf = async (...words: string[]): Promise<Problem[]> => {
-  const { out } = await house.run(...words, '--json');
-  const { problems, findings } = JSON.parse(out);
-  return findings === undefined
-    ? problems
-    : findings.flatMap((each: { problem?: Problem }) => (each.problem === undefined ? [] : [each.problem]));
-};
+const shownBy =
+  (...words: string[]) =>
+  async (): Promise<Message[]> =>
+    messagesIn(await house.run(...words, '--json'));
 
 const otlp = (more: object = {}, others: object = {}) => ({
   provider: 'otlp',
@@ -92,7 +85,8 @@ async function inProject(file: object): Promise<void> {
   await house.deliver();
 }
 
-const cases: { readonly [code: string]: () => Case } = {
+const cases: Cases = {
+  ...ofConfiguration,
   'config-json': () => ({
     advice: /fix line 1, then run `otel-hooks deliver`/,
     provoke: () => met('{ "provider": '),
@@ -176,8 +170,8 @@ const cases: { readonly [code: string]: () => Case } = {
       advice: /or set OTEL_LOGS_EXPORTER=none, then `otel-hooks destinations drop http/,
       provoke,
       async follow() {
-        const [problem] = await problemsOf('status');
-        const endpoint = problem !== undefined && 'endpoint' in problem ? problem.endpoint : '';
+        const [problem] = await shownBy('status')();
+        const [, endpoint = ''] = /destinations drop ([^`]+)`/.exec(problem?.next ?? '') ?? [];
         const env = { PATH: '', OTEL_LOGS_EXPORTER: 'none' };
         expect(await house.runWith({ env }, 'destinations', 'drop', endpoint, '--yes')).toMatchObject({ code: 0 });
       },
@@ -236,6 +230,7 @@ const cases: { readonly [code: string]: () => Case } = {
   }),
   'mode-open': () => ({
     advice: /or `otel-hooks doctor --fix`/,
+    shown: shownBy('doctor', '--offline', '--no-proof'),
     provoke: () => chmodSync(house.state, 0o755),
     follow: () => house.run('doctor', '--offline', '--no-proof', '--yes'),
   }),
@@ -279,15 +274,15 @@ function notedNow(problem: Problem): void {
 }
 
 describe('a message disappears when its advice is followed', () => {
-  it.each(Object.keys(cases))('%s', async code => {
-    const { advice, provoke, follow } = (cases[code] as () => Case)();
-    const command = code === 'mode-open' ? ['doctor', '--offline', '--no-proof'] : ['status'];
+  it.for(Object.entries(cases))('%s', async ([code, made], context) => {
+    const { advice, provoke, follow, shown = shownBy('status'), needsRoot: isRoots } = made(house);
+    if (isRoots) needsRoot(context);
     await provoke();
-    const found = (await problemsOf(...command)).filter(each => each.code === code);
+    const found = (await shown()).filter(each => each.code === code);
     expect(found).not.toEqual([]);
-    expect(found.map(each => explain(each).next).join('\n')).toMatch(advice);
+    expect(found.map(({ next }) => next).join('\n')).toMatch(advice);
     await follow();
-    expect((await problemsOf(...command)).filter(each => each.code === code)).toEqual([]);
+    expect((await shown()).filter(each => each.code === code)).toEqual([]);
   });
 });
 
