@@ -1,13 +1,14 @@
 /**
- * What a test needs beyond Node, npm, sh and coreutils. Where it is missing, the test is skipped and its reason is
- * printed at the end of the run (`skipped.ts`). In CI (the variable CI is set) the test fails instead, so that a
- * machine without the program never looks like a machine on which the test passes.
+ * The programs that a test needs beyond Node, npm, sh and coreutils. Where one is missing, the test is skipped and its
+ * reason is printed at the end of the run (`skipped.ts`). In CI (the variable CI is set) the test fails instead, so
+ * that a machine without the program never looks like a machine on which the test passes.
  *
  *     test('starts no second process', context => {
  *       needs(context, 'strace');
  *       ...
  *
- * A whole suite: `beforeEach(context => needs(context, 'docker'))`. A table: `test.for(rows)('...', (row, context) => ...)`.
+ * A whole suite: `beforeEach(context => needs(context, 'docker'))`. A table: `test.for(rows)('...', (row, context) =>
+ * ...)`.
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
@@ -21,7 +22,7 @@ export function needs(context: TestContext, ...programs: string[]): void {
   if (missing.length > 0) cannotRun(context, `needs ${missing.join(' and ')}, which is not installed`);
 }
 
-/** Skips the test because this machine cannot do something other than run a program; fails it in CI. */
+/** Skips the test because this machine lacks something other than a program; fails it in CI. */
 export function cannotRun(context: TestContext, why: string): never {
   if (isCi) throw new Error(`not run: ${why}; in CI this is a failure`);
   return context.skip(why);
@@ -32,7 +33,7 @@ export function needsRoot(context: TestContext): void {
   if (process.geteuid?.() !== 0) cannotRun(context, 'needs root');
 }
 
-/** Skips the test for root, whom file modes do not hold. The clean room runs it as another user. */
+/** Skips the test for root, because file modes do not restrict root. The clean room runs it as another user. */
 export function needsOtherThanRoot(context: TestContext): void {
   if (process.geteuid?.() === 0) skipFor(context, 'needs a user other than root');
 }

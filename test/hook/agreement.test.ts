@@ -1,4 +1,7 @@
-/** What the front ends know by themselves, because they may load nothing, must be what the rest of the program knows. */
+/**
+ * The front ends have their own copies of some rules, because they may load nothing: the copies must agree with the
+ * rest of the program.
+ */
 import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
@@ -22,7 +25,7 @@ const locate = (
 ) => locateStateFolder(flag, { env, platform, home: () => '/home/u', cwd: () => '/work dir' }, readText);
 
 test('a fragment carries every variable of a setting', () => {
-  // Where the folder lies is already decided when a fragment lies in it.
+  // A fragment in the folder shows that the search for the folder is over.
   const needed = keys.flatMap(key => factsOf(key).variables ?? []).filter(name => name !== 'OTEL_HOOKS_STATE_DIR');
   expect(needed.filter(name => !travelling().includes(name))).toEqual([]);
 });
@@ -80,7 +83,7 @@ test('the state folder of the config file counts below variable and flag', () =>
   expect(asked).toEqual(['/c/otel-hooks/config.json', '/my.json', '/home/u/my.json']);
 });
 
-/** What a file may say of the folder, in every form that the configuration's own reader takes. */
+/** The forms in which a configuration file can name the folder and which the configuration's own reader accepts. */
 const files = [
   '{ "state_dir": "/f" }',
   '{ "state_dir": "~" }',

@@ -126,7 +126,7 @@ for (const { name, missing, command } of frontEnds) {
       const env = Object.fromEntries(
         travelling().map((variable, index) => [variable, values[index % values.length] ?? '']),
       );
-      // A path, and travels as one that means the same elsewhere.
+      // This variable is a path, which travels as an absolute path.
       env.OTEL_HOOKS_CONFIG = `/${env.OTEL_HOOKS_CONFIG}`;
       const found = await bytesOf(payload, { env: { ...env, OTEL_SERVICE_NAME: '', OTEL_SECRET: 'x', HOME: '/x' } });
       const { tool, event, cwd, ppid, at, ...others } = found?.header ?? {};
@@ -147,7 +147,7 @@ for (const { name, missing, command } of frontEnds) {
       expect(await run(command(at, {}), payload, { redirect })).toEqual(harmless);
       const found = decoded(at);
       expect(found).toHaveLength(1);
-      // Without standard input nothing can be known of the event but that it was.
+      // Without standard input the hook can record only that the event happened.
       if (!redirect.startsWith('<&-')) expect(found[0]?.ok).toBe(true);
     });
 
@@ -327,10 +327,10 @@ describe('the front ends together', () => {
       .map(async each => {
         const at = house();
         const env = { OTEL_HOOKS_STATE_DIR: 'home/state///', OTEL_HOOKS_CONFIG: 'some/ours.json' };
-        // Without the flag that says where the folder is.
+        // Without the flag that names the folder.
         const words = each.command(at, { edge: true }).filter(word => word !== '--state-dir' && word !== at.state);
         expect(await run(words, payload, { env, cwd: at.folder })).toEqual(harmless);
-        // A relative path is refused where the configuration is read, so it stays as it is.
+        // The configuration refuses a relative path, so the path stays as it is.
         const file = 'some/ours.json';
         expect(fragments(at)[0]?.header.OTEL_HOOKS_CONFIG, each.name).toBe(file);
         const args = ['--kicked', '--from', at.folder, '--state-dir', at.state];
@@ -380,7 +380,7 @@ describe('a shell', () => {
     async shell => {
       const at = house();
       const text = readFileSync(at.script, 'utf8');
-      // One is in the middle of a word that reads standard input.
+      // One variable is inside a word that reads standard input.
       const ends = [text.indexOf('\nread -r oh_boot') + '\nread -'.length];
       for (let end = 150; end < text.length - 2; end += 450) ends.push(end);
       for (const end of ends) {

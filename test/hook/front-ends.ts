@@ -21,7 +21,7 @@ import { isInstalled } from '../needs.ts';
 
 export interface FrontEnd {
   name: string;
-  /** The program that it needs and that is not installed. */
+  /** The required program, if it is not installed. */
   missing?: string;
   command(house: House, call: Call): string[];
 }
@@ -73,7 +73,7 @@ export function build(options: { name?: string; prepared?: boolean; deliver?: st
   return house;
 }
 
-/** Says in the state folder that it was started, and how. */
+/** Writes into the state folder that it was started, and with which environment. */
 const telling = `
 const { writeFileSync } = require('node:fs');
 const state = process.argv[process.argv.indexOf('--state-dir') + 1];
@@ -83,10 +83,10 @@ writeFileSync(state + '/kicked-' + process.pid, JSON.stringify({
 }), { flush: true });
 `;
 
-/** A lock whose owner lives: this process. */
+/** A lock with a living owner: this process. */
 export const alive = (house: House): void => writeFileSync(join(house.state, 'lock'), `${process.pid} {"v":1}\n`);
 
-/** What a hook has started may still be at work in it. */
+/** A process that a hook has started may still be at work in the folder. */
 export const demolish = (house: House): Promise<void> => removeFolder(house.folder);
 
 export interface Ran {
@@ -99,7 +99,7 @@ export interface Circumstances {
   env?: Record<string, string>;
   cwd?: string;
   uid?: number;
-  /** A redirection that sh makes before it becomes the front end, such as `<&-`. */
+  /** A redirection that sh makes before it runs the front end, such as `<&-`. */
   redirect?: string;
 }
 
@@ -112,7 +112,7 @@ export function run(command: string[], payload: string | Uint8Array, around: Cir
     const child = spawn(program, args, {
       env: { ...clean, ...around.env },
       cwd: around.cwd ?? '/tmp',
-      // Ended, and so told from one that ended by itself.
+      // The test killed the process, which distinguishes it from a process that exited.
       timeout: 60_000,
       killSignal: 'SIGKILL',
       ...(around.uid === undefined ? {} : { uid: around.uid, gid: around.uid }),
@@ -127,7 +127,7 @@ export function run(command: string[], payload: string | Uint8Array, around: Cir
     });
     child.on('error', reject);
     child.on('close', status => resolve({ status, stdout, stderr }));
-    // A front end may leave before it read everything.
+    // A front end may end before it has read all of its input.
     child.stdin.on('error', () => {});
     child.stdin.end(payload);
   });
@@ -150,7 +150,7 @@ export function decoded(house: House): Decoded[] {
   });
 }
 
-/** What the stub in deliver's place said, once it said it. */
+/** The output of the stub in deliver's place, once it exists. */
 export async function kicks(house: House, expected: number): Promise<unknown[]> {
   const deadline = Date.now() + (expected === 0 ? 300 : 10_000);
   for (;;) {
@@ -177,7 +177,7 @@ function shell(name: string, words: string[]): FrontEnd {
 }
 
 export const shells: FrontEnd[] = [
-  // The one that agents run. On a minimal system it is the only one.
+  // The shell that agents run. On a minimal system it is the only one.
   shell('sh', ['/bin/sh']),
   shell('dash', ['dash']),
   shell('bash', ['bash']),

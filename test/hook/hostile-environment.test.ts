@@ -18,7 +18,7 @@ const house = (options: Parameters<typeof build>[0] = {}): House => {
 const payload = '{"hook_event_name":"SomeEvent"}';
 const here = frontEnds.filter(each => each.missing === undefined);
 
-/** Says which of the agent's variables reached it. */
+/** Writes the agent's variables that reached it. */
 const tellingVariables = `
 const { writeFileSync } = require('node:fs');
 const state = process.argv[process.argv.indexOf('--state-dir') + 1];
@@ -45,7 +45,7 @@ describe.each(here.map(each => [each.name, each] as const))('%s', (_, frontEnd) 
     };
     fs.writeFileSync(join(at.folder, 'evil.sh'), `: >${marker}\n`);
     const ran = await run(frontEnd.command(at, { edge: true }), payload, { env, cwd: at.folder });
-    // The loader of glibc itself reports a library that it cannot load, before any program of ours begins.
+    // The loader of glibc reports a library that it cannot load, before our code begins.
     expect([ran.status, ran.stdout]).toEqual([0, '']);
     const [first] = (await kicks(at, 1)) as { names: string[] }[];
     expect(first?.names).toContain('KEPT');
@@ -89,7 +89,7 @@ describe.each(here.map(each => [each.name, each] as const))('%s', (_, frontEnd) 
     fs.chownSync(home, 4321, 4321);
     expect(await run(frontEnd.command(at, { edge: true }), payload, { env: { HOME: home } })).toEqual(harmless);
     expect(fs.readdirSync(home).sort()).toEqual(before);
-    // The same where an earlier process of root left a folder of its own on the way.
+    // The same if an earlier process of root left a folder of root on the path.
     const left = join(home, 'state');
     fs.mkdirSync(left);
     await run(frontEnd.command(at, { edge: true }), payload, { env: { HOME: home } });

@@ -1,6 +1,6 @@
 /**
- * How many processes hooks start while no deliver lives, and that what they wrote is delivered all the same. The hooks and
- * deliver are the built ones; around deliver stands a few lines that note when it began and ended.
+ * The number of processes that hooks start while no deliver lives, and that their events are delivered. The hooks and
+ * deliver are the built ones; a few lines around deliver note when it began and ended.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
@@ -97,7 +97,7 @@ const around = { env: { OTEL_HOOKS_LINGER: '1s' } };
 const quiet = (at: House): Promise<void> =>
   until(() => lives(at).length > 0 && lives(at).every(({ endMs }) => endMs !== undefined), 30_000);
 
-/** `most` at once, `all` in all, started by one shell that does nothing else. */
+/** `most` at once, `all` in total, started by one shell that has no other work. */
 async function burst(
   at: House,
   command: string[],
@@ -181,7 +181,7 @@ describe('hooks that find no deliver', () => {
     await until(() => lives(at).filter(({ endMs }) => endMs !== undefined).length === 1, 30_000);
     expect(lives(at)).toHaveLength(2);
     expect(journaled(at)).toBe(hooks);
-    // One has no end: it was killed.
+    // One start has no end: its process was killed.
     rmSync(join(at.state, '..', 'lives'), { recursive: true });
   });
 });
@@ -196,7 +196,7 @@ describe('the started process', () => {
     mkdirSync(dist);
     copyFileSync(program, join(dist, 'deliver.js'));
     writeFileSync(join(dist, 'package.json'), '{ "type": "module" }');
-    // Without its program beside it, it can only do what it does before.
+    // Without the program beside it, the process can only do its first steps.
     const lock = `${process.pid} ${JSON.stringify(ownLock())}\n`;
     writeFileSync(join(at.state, 'lock'), lock);
     put(at, 'kick.0-1');
@@ -204,14 +204,14 @@ describe('the started process', () => {
     expect(readFileSync(join(at.state, 'lock'), 'utf8')).toBe(lock);
     expect(markers(at)).toEqual([]);
 
-    // The same when an upgrade takes the program away in between: the lock is not left behind.
+    // The same when an upgrade removes the program in between: the process does not leave the lock behind.
     rmSync(join(at.state, 'lock'));
     expect(start(join(dist, 'deliver.js'), at).status).toBe(1);
     expect(readdirSync(at.state)).not.toContain('lock');
   });
 });
 
-/** A lock of this process, as it would write it. */
+/** A lock in the form in which this process writes it. */
 function ownLock(): object {
   const stat = readFileSync(`/proc/${process.pid}/stat`, 'latin1');
   return {

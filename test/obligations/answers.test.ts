@@ -1,7 +1,7 @@
 /**
- * Every kind of answer that a collector can give, and every way not to give one: what may be sent again is kept and sent
- * again when it may be, what may not is not, and whatever it was, taking from the inbox never waited for it. Afterwards
- * the collector is well, and everything must have arrived with the bytes of an undisturbed delivery.
+ * Every kind of answer that a collector can give, and every way in which it can fail to answer. A body that may be sent
+ * again is kept and sent again in time; a body that may not is not. Reading the inbox never waits for an answer.
+ * Afterwards the collector works again, and everything must have arrived with the bytes of an undisturbed delivery.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ const reply = (status: number, headers?: Record<string, string>, body?: string |
   ...(body === undefined ? {} : { body }),
 });
 
-/** How far clients that should stop at 4 MiB were served. */
+/** The number of bytes that were served to clients which should stop at 4 MiB. */
 let mostServedMb = 0;
 function* megabytes(count: number): Generator<Uint8Array> {
   const part = Buffer.alloc(2 ** 20, 0x20);
@@ -60,11 +60,14 @@ const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
 const dateIn = (seconds: number): string => new Date(nowMs + seconds * 1_000).toUTCString();
 const HOUR_S = 3_600;
 
-/** Kept for the next try, not before so many seconds and surely then; without a number, our own backoff decides. */
+/**
+ * The body is kept, and is not tried again before this number of seconds, but then it is. Without a number, our own
+ * back-off decides.
+ */
 interface Kept {
   fate: 'kept';
   afterS?: number;
-  /** One answer speaks for all signals. */
+  /** One answer counts for all signals. */
   isForAll?: true;
 }
 type Expectation = Kept | { fate: 'taken' } | { fate: 'refused'; reason: string };
@@ -117,12 +120,12 @@ const cases: [name: string, answer: Reply | (() => Reply), expected: Expectation
   ['200 and 100 MB', () => ({ status: 200, body: megabytes(100) }), { fate: 'taken' }],
   ['200 and a bomb', reply(200, { ...json, 'content-encoding': 'gzip' }, bomb), { fate: 'taken' }],
   ['202', reply(202), { fate: 'taken' }],
-  // The status says that it was taken; a repetition would double it.
+  // The status means that the server accepted the data: sending it again would count it twice.
   ['200 and 1 byte per second', () => ({ status: 200, body: bytes(100), everyMs: 1_000 }), { fate: 'taken' }],
   ['200 that breaks off', { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{', status: 200 }, { fate: 'taken' }],
 ];
 
-/** One of each sort where seconds count. */
+/** One answer of each kind for which seconds count. */
 const few = [
   ...[
     'reset',
@@ -155,7 +158,7 @@ it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async
     let isPatient = true;
     if (expected.fate === 'kept') {
       const afterS = expected.afterS ?? 1;
-      // A process that hooks start asks again no sooner than it may, and then it does.
+      // A process that hooks start retries no sooner than it may, and then it does.
       await kicked(state, nowMs + afterS * 1_000 - 500);
       isPatient = collector.requests.length === asked;
       isWell = true;
@@ -187,11 +190,11 @@ it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async
       expect(asked).toBe(expected.isForAll ? 1 : 3);
       expect(isPatient).toBe(true);
       expect(untilWell).toBeGreaterThan(asked);
-      // Well before anything is too old: no time limit took its part.
+      // Well before anything is too old: no age limit removed a part of it.
       expect(drainedMs).toBeLessThan(TIMEOUT_MS / 2);
     }
     if (expected.fate === 'refused') {
-      // A server that refuses everything is believed for some items, not for the whole backlog.
+      // If a server refuses everything, the refusal counts for some items, not for the whole backlog.
       expect(refused).toBeGreaterThan(0);
       expect(refused).toBeLessThanOrEqual(2 * (16 + 2));
       expect(accountsOf(after).rejected).toEqual({ [expected.reason]: refused });
@@ -205,7 +208,7 @@ it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async
     }
     expect(received.repeatedItems).toBe(0);
     await onePasses(state, collector);
-    // Counters are whole again with the next state, even where one was refused.
+    // Counters are complete again with the next state, even if one state was refused.
     expect(receivedBy(collector).counted).toBe(load.expected.records + 1);
   } finally {
     await close();
@@ -246,7 +249,7 @@ it.each([
 ] as const)(`R6 %s for one of the %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async (status, kind) => {
   const all = kind === 'spans' ? [...healthy.spans.keys()] : [...healthy.records];
   const poison = all[Math.floor(randomOf(seed + status)() * all.length)] ?? '';
-  // As the span's own id, not as the parent of its children.
+  // The id is the span's own one, not the parent id of its children.
   const holds = ({ signal, body }: Post): boolean =>
     kind === 'spans'
       ? signal === 'traces' && body.includes(Buffer.from(`1208${poison}`, 'hex'))
@@ -271,7 +274,8 @@ it.each([
     expect(received.repeatedItems).toBe(0);
     expect(accountsOf(books)).toMatchObject({ waiting: 0, rejected: { [status]: 1 }, dropped: {} });
     expect(imbalances(books)).toEqual([]);
-    // Each refused request is half of the one before, or near it where it was cut between bodies, and none goes twice as it was.
+    // Each refused request is half of the one before, or about half if the cut is between two bodies. No request is
+    // sent twice unchanged.
     const mostItems = Math.max(...refusals.map(({ body }) => countItems(body) ?? 0));
     expect(refusals.length).toBeLessThanOrEqual(Math.ceil(Math.log2(mostItems)) + 2);
     expect(new Set(refusals.map(({ body }) => body.toString('latin1'))).size).toBe(refusals.length);
@@ -358,7 +362,7 @@ it(`R8 poison in the inbox costs itself alone (seed ${seed})`, { timeout: TIMEOU
   const session = sessionOf(order[0]);
   const poison = poisonIn(session);
   for (const each of poison) {
-    // In the middle of its session, where it could spoil most.
+    // In the middle of its session, where it could do the most damage.
     const from = mixed.findIndex(hook => sessionOf(hook) === session) + 1;
     const end = mixed.findLastIndex(hook => sessionOf(hook) === session);
     mixed.splice(from + Math.floor(random() * (end - from)), 0, each);
@@ -395,9 +399,9 @@ it(`R8 poison in the inbox costs itself alone (seed ${seed})`, { timeout: TIMEOU
   }
 });
 
-/** Answers that are waited for in vain; to wait as long for others would be in vain only on a busy machine. */
+/** For these answers a request waits until its time limit; others reach the limit only on a busy machine. */
 const isSlow = /^(no answer|200 and 1 byte)/;
-/** Many more run at once in the larger sizes, and none may be slow but the one that is meant to be. */
+/** In the larger sizes many more servers run at once, and only the one under test may be slow. */
 const SLOW_MS = size === 'quick' ? '2500' : '6000';
 
 /** A state folder with these fragments, whose sessions name this collector. */
@@ -423,7 +427,7 @@ async function filled(name: string, hooks: readonly HookCall[], answer?: (post: 
 const kicked = (state: string, atMs: number) =>
   deliverHere(state, { byHand: false, waitMs: 0, now: () => atMs }).then(() => undefined);
 
-/** All signals of the one destination together; metrics wait in versions of a state and are looked at apart. */
+/** All signals of the one destination together; metrics wait as versions of a state and are checked separately. */
 function accountsOf({ destinations }: StatusBooks) {
   const all = { accepted: 0, waiting: 0, rejected: {}, dropped: {} };
   for (const { spans, logs } of destinations) {

@@ -1,12 +1,12 @@
-/** For each promise a change that breaks it, and a test that must then be red: a test of the tests. */
+/** For each promise, a change of the program that breaks it, and a test that must then fail. This tests the tests. */
 
 export interface Break {
   promise: string;
-  /** What the program does then. */
+  /** What the changed program does wrong. */
   breaks: string;
   file: string;
   edits: [from: string, to: string][];
-  /** Where the promise is tested, and by what name. */
+  /** The file and the name of the test for the promise. */
   test: string;
   named: string;
 }

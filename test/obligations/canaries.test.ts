@@ -1,7 +1,7 @@
 /**
- * P8 from end to end: secrets of ten kinds in everything that agents say, in every event of every agent of the registry,
- * and with default settings nothing of them leaves, or lies anywhere after delivery, quarantine apart. And so that the
- * test is known to see them: the same with redaction taken out of the program.
+ * P8 from end to end: the test puts secrets of ten kinds into every text of every event of every agent of the registry.
+ * With default settings no secret leaves the machine, and after delivery none is on the disk, except in the quarantine.
+ * To prove that the test finds secrets, it also runs with a program without redaction.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -21,7 +21,7 @@ import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import { booksOf, deliverHere, exporting, founded, room } from './stage.ts';
 
-/** `mark` is what is searched for: no other text has it. Each looks like what people really lose. */
+/** `mark` is the searched text: no other text contains it. Each secret looks like a real one. */
 const secrets: Record<string, (mark: string) => string> = {
   'a cloud key': mark => `AKIA${mark.toUpperCase()}`,
   'a token of a forge': mark => `ghp_${mark}${mark}`,
@@ -37,8 +37,8 @@ const secrets: Record<string, (mark: string) => string> = {
 const kinds = Object.keys(secrets);
 
 /**
- * What leaves by design: ids, names of events, tools, models and agents. Everything else is content, also where an agent
- * has a closed set in mind: whoever reads such a field has to hold what is in it against that set.
+ * Fields that are sent by design: ids, names of events, tools, models and agents. Everything else is content. That
+ * includes fields that an agent fills from a closed set: the program has to compare the value with the set.
  */
 const names =
   /\.(hook_?event_?name|hookName|agent_action_name|event|type|timestamp|tool_?name|tool|mcp_(tool|server)_name|server_name|(subagent_|from_|to_|requested_)?model|model_?name|model\.slug|agent_?type|agent_?name|agent|subagent_type|provider)$|(tool\w*|mcp_server|\.data)\.name$/i;
@@ -58,13 +58,16 @@ interface Planted {
   cwd: string;
 }
 
-/** Every mark begins with it, so that one look finds all of them. */
+/** Every mark begins with this text, so that one search finds all of them. */
 const TOKEN = 'q9zk7vw3';
 
 const random = randomOf(seed);
 const newMark = (): string => TOKEN + Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
 
-/** Every sample of every agent, with a secret behind each of its texts, in each of its lists but those of ids, and as a name in each object. */
+/**
+ * Every sample of every agent, with a secret behind each of its texts, in each of its lists except those of ids, and as
+ * a name in each object.
+ */
 function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
   const canaries = new Map<string, Canary>();
   const planted: Planted[] = [];
@@ -100,7 +103,7 @@ function inItsOwnSession(each: Planted, i: number): Planted {
   return { ...each, payload: JSON.stringify(payload) };
 }
 
-/** Plain, and as base64 and hex would hide it. */
+/** The token as plain text, and as base64 and hex encode it. */
 function marksIn(bytes: Buffer): string[] {
   const text = bytes.toString('latin1');
   const plain = text.toLowerCase().match(new RegExp(`${TOKEN}[0-9a-z]{8}`, 'g')) ?? [];
@@ -110,7 +113,7 @@ function marksIn(bytes: Buffer): string[] {
 
 const disguises = [
   Buffer.from(TOKEN).toString('hex'),
-  // The letters that depend on nothing but the token, wherever it stands among the threes of bytes.
+  // The base64 letters that depend only on the token, at each of the three possible offsets.
   ...[0, 1, 2].map(before => {
     const encoded = Buffer.from('\0'.repeat(before) + TOKEN).toString('base64');
     return encoded.slice(before === 0 ? 0 : before + 1, Math.floor(((TOKEN.length + before) * 8) / 6));
@@ -122,7 +125,7 @@ interface Found {
   marks: string[];
 }
 
-/** Where a mark lies. */
+/** The places that contain a mark. */
 function findIn(places: [where: string, bytes: Buffer][]): Found[] {
   return places.flatMap(([where, bytes]) => {
     const marks = marksIn(Buffer.concat([bytes, Buffer.from(where)]));
@@ -140,7 +143,7 @@ function filesOf(folder: string): [string, Buffer][] {
 
 interface Delivery {
   state: string;
-  /** All that left, and all that commands print afterwards. */
+  /** Everything that was sent, and everything that commands print afterwards. */
   out: [string, Buffer][];
 }
 
@@ -157,17 +160,17 @@ afterAll(async () => {
 
 interface DeliverAll {
   program?: typeof deliver;
-  /** The beginning of a fragment that was never finished. */
+  /** The beginning of a fragment whose hook never finished it. */
   torn?: string;
-  /** What a person asks for afterwards. */
+  /** The content classes that the user asks for afterwards. */
   commands?: readonly string[][];
-  /** What hooks were given beside where to send. */
+  /** Further environment variables of the hooks, beside the address. */
   variables?: Record<string, string>;
 }
 
 const asked = [['deliver'], ['status'], ['status', '--json'], ['show'], ['config', '--json']];
 
-/** With settings as they come, but for where to send. */
+/** With default settings, except for the address. */
 async function deliverAll(planted: Planted[], options: DeliverAll = {}): Promise<Delivery> {
   const { program, torn = '', commands = [], variables = {} } = options;
   const { folder, leave } = room();
@@ -204,7 +207,7 @@ async function deliverAll(planted: Planted[], options: DeliverAll = {}): Promise
 }
 
 const inQuarantine = ({ where }: Found): boolean => where.startsWith('quarantine/');
-/** Where a session's transcripts lie is remembered as long as they are read; it does not leave. */
+/** The state keeps the path of a session's transcripts as long as delivery reads them; the path is not sent. */
 const isPlace = ({ field }: Canary, where: string): boolean =>
   /transcript_?path|cwd|workspace|\.directory$|^working folder/i.test(field) && where.startsWith('sessions/');
 
@@ -225,7 +228,8 @@ describe('S3 secrets', () => {
   const { planted, canaries } = plantAll();
 
   it(`S3 in all payloads of agents neither leave nor stay (seed ${seed})`, { timeout: 120_000 }, async () => {
-    // One after the other they are sessions; but some samples tell the same event, so each has one of its own as well.
+    // The samples form sessions, one after the other. Some samples report the same event, so each sample also has a
+    // session of its own.
     const alone = await deliverAll(planted.map(inItsOwnSession), { commands: asked });
     const together = size === 'quick' ? alone : await deliverAll(planted);
     const places = [alone, together].flatMap(({ state, out }) => [...out, ...filesOf(state)]);
@@ -249,7 +253,7 @@ describe('S3 secrets', () => {
     const state = founded(join(folder, 'state'));
     let planted = 0;
     const secret = (field: string): string => {
-      // Where a session's transcripts lie is remembered.
+      // The state keeps the path of a session's transcripts.
       if (field === 'cwd') return '';
       planted += 1;
       return secrets[kinds[planted % kinds.length] ?? '']?.(newMark()) ?? '';
@@ -269,7 +273,7 @@ describe('S3 secrets', () => {
       out.push([`output of ${words[0]}`, Buffer.concat([stdout, stderr])]);
     };
     const first = collector.requests.length;
-    // This process would not answer its requests, so it leaves its fragments to a delivery in here.
+    // The command blocks the collector of this process, so the delivery below takes its fragments.
     type('import', ...paths, '--wait', '0s');
     await deliverHere(state);
     for (const words of [['status', '--json'], ['show']]) type(...words);
@@ -337,7 +341,7 @@ describe('S3 secrets', () => {
       });
       out.push([`output of ${words.join(' ')}`, Buffer.concat([stdout, stderr])]);
     }
-    // What is to be sent with them needs them: the one place, for the owner's eyes.
+    // Requests need the headers, so one file may contain them; only its owner can read it.
     const leaks = findIn([...out, ...filesOf(state)]).filter(({ where }) => !/^documents\/destination-/.test(where));
     row('S3', 'secrets in the headers of every layer', { faults: marks.size, lost: leaks.length });
     const headers = JSON.stringify(sent.map(each => each.headers));
@@ -373,7 +377,7 @@ describe('S3 secrets', () => {
     const some = planted.filter((_, i) => i % every === 1 % every);
     const variables = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' };
     const { state, out } = await deliverAll(some.map(inItsOwnSession), { variables });
-    // The name of a database is none.
+    // The name of a database is not a secret.
     const leaks = described(findIn([...out, ...filesOf(state)]), canaries).filter(
       leak => !leak.startsWith('a database'),
     );
@@ -407,7 +411,7 @@ describe('S3 secrets', () => {
   });
 });
 
-/** Of each agent that writes down its sessions by lines, where it would lie and its rows. */
+/** The transcript path and rows of each agent that writes its sessions by lines. */
 function transcripts(): { path: string; lines: string[] }[] {
   const root = fileURLToPath(new URL('../agents', import.meta.url));
   return agents.flatMap(({ id }) =>
@@ -422,7 +426,7 @@ function transcripts(): { path: string; lines: string[] }[] {
   );
 }
 
-/** The program as it would be if it forgot to redact. */
+/** The program without redaction. */
 async function withoutRedaction(): Promise<typeof deliver> {
   const entry = fileURLToPath(new URL('../../src/deliver/deliver.ts', import.meta.url));
   const line = 'const kept = redactBody(body, { hash, omit });';

@@ -1,4 +1,7 @@
-/** The wall clock jumps in the middle of sessions: no time runs backwards, order stays, nothing is too old of a sudden. */
+/**
+ * The wall clock jumps in the middle of sessions: no time runs backwards, the order stays, and no data suddenly counts
+ * as too old.
+ */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -42,7 +45,7 @@ it.each(jumps)(
       await deliverHere(state, { byHand: false, waitMs: 0, now: () => startMs + 1_200_000 });
       fill(state, order.slice(half), { env, random: randomOf(2), startMs: startMs + jumpMs, after: half });
       await collector.start();
-      // As a hook starts it, and for as long as something is tried again under the new clock.
+      // Delivery runs as a hook starts it, and for as long as it retries something under the new clock.
       await deliverHere(state, { byHand: false, waitMs: 0, now: () => startMs + 1_800_000 + jumpMs });
       await deliverHere(state, { now: () => startMs + 1_800_000 + jumpMs });
       const received = receivedBy(collector);
@@ -120,7 +123,7 @@ it.for(size === 'quick' ? jumps.slice(seed % 3, (seed % 3) + 1) : jumps)(
   },
 );
 
-/** Spans that end before they begin, or whose children's beginnings are out of the order in which they were told. */
+/** Spans that end before they begin, and spans whose children begin in another order than their hooks. */
 function odd(collector: Collector): string[] {
   return collector
     .spans()

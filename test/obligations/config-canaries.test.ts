@@ -1,11 +1,11 @@
 /**
- * Secrets of the configuration: each setting that holds one has a value of its own, made from the table of settings. Every
- * command of the table of commands runs, where all is well and where much fails, and nothing that it prints, no argument of
- * any process and no file that others may read has one of these values.
+ * Secrets of the configuration: each setting that holds a secret gets a unique value, made from the table of settings.
+ * Every command of the table of commands runs, once where everything works and once where much fails. Its output, the
+ * arguments of its processes and the files that other users may read contain none of these values.
  *
- * Most commands run in this process, through the `main` that the program calls, since a process for each would cost half a
- * minute. Real processes run where a process itself matters: hooks, delivery, servers, commands that read their input or
- * start others, and everything that crashes.
+ * Most commands run in this process, through the `main` that the program calls, because a process for each would cost
+ * half a minute. Real processes run where the process itself matters: hooks, delivery, servers, commands that read
+ * their input or start other processes, and everything that crashes.
  */
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -22,12 +22,15 @@ import { AGENT, furnish, type House, payloadOf, quiet, vacate } from '../wire/ho
 const MARK = 'zq7kcanary';
 const CANARY = new RegExp(`${MARK}\\d+`, 'g');
 const canaryOf = (key: string): string => `${MARK}${1_000 + (keys as string[]).indexOf(key)}`;
-/** Long enough for each kind of key, with the canary in its middle: what is shown of its ends is not it. */
+/**
+ * Long enough for each kind of key, with the canary in its middle, so that the part which is shown of its end does not
+ * contain the canary.
+ */
 const secretOf = (key: Key): string => `aaaa-${canaryOf(key)}-${'b'.repeat(24)}`;
 const secretKeys = keys.filter(key => factsOf(key).secret === true);
 const files = keys.filter(key => key.endsWith('client_key'));
 
-/** As the file of the configuration has it: with an object in an object for each point. */
+/** As the configuration file has it: one nested object for each dot of the key. */
 function configOf(port: number, house: House, change: (key: Key, value: unknown) => unknown = (_, value) => value) {
   const config: { [name: string]: unknown } = {};
   const put = (key: Key, value: unknown): void => {
@@ -60,7 +63,7 @@ interface Ran {
   out: string;
 }
 
-/** Words after which a command ends by itself, where its example alone would change much or wait. */
+/** Arguments with which a command ends without input, for commands whose example would change much or wait. */
 const instead: { readonly [name: string]: readonly string[][] } = {
   hook: [['hook', '--tool', AGENT, '--event', 'Stop', '--flush', '500ms']],
   deliver: [['deliver', '--wait', '1s']],
@@ -81,7 +84,9 @@ const instead: { readonly [name: string]: readonly string[][] } = {
   disable: [['disable', '--tool', AGENT, '--global', '--dry-run']],
 };
 const waiting = ['tail'];
-/** They are no command of `main`, start processes, or wait. With `--json` they say the same. */
+/**
+ * These are not commands of `main`, or they start processes, or they wait. With `--json` they print the same values.
+ */
 const alone = ['hook', 'demo', 'tail'];
 
 function wordsOf(name: string, example: string): (readonly string[])[] {
@@ -98,7 +103,7 @@ function wordsOf(name: string, example: string): (readonly string[])[] {
 
 let server: Server;
 let port: number;
-/** How the server answers: it says back what it was told, as some proxies do in their errors. */
+/** The server repeats the request in its answer, as some proxies do in their errors. */
 let status = 200;
 const argumentsSeen = new Set<string>();
 
@@ -115,10 +120,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What any process is called with while commands run, where the system shows that. */
+/** The arguments of every process that runs while commands run, where the system shows them. */
 function watchArguments(): () => void {
   if (!fs.existsSync('/proc/self/cmdline')) return () => undefined;
-  /** How often each process was looked at: it may begin as a copy of the one that started it. */
+  /** How often each process was examined: a new process may begin as a copy of the one that started it. */
   const looks = new Map<string, number>();
   const timer = setInterval(() => {
     for (const pid of fs.readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
@@ -129,7 +134,7 @@ function watchArguments(): () => void {
         for (const found of fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').match(CANARY) ?? [])
           argumentsSeen.add(found);
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     }
   }, 20);
@@ -155,7 +160,7 @@ function run(house: House, words: readonly string[], env: Record<string, string>
   });
 }
 
-/** In this process, but for commands of which a process is a part. */
+/** Runs in this process, except commands that need a process of their own. */
 async function runHere(house: House, words: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   if (alone.includes(words[0] ?? '') || words.some(word => word === '-')) return run(house, words, env, '{}');
   const world = { cwd: house.project, env: { ...house.env, ...env }, now: Date.now };
@@ -163,12 +168,12 @@ async function runHere(house: House, words: readonly string[], env: Record<strin
     const { code, out, err } = await ranIn(house.home, words, world);
     return { words, code, out: out + err };
   } catch (error) {
-    // The program prints this much of it.
+    // The program prints this part of an error.
     return { words, code: 1, out: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) };
   }
 }
 
-/** Two at a time: a machine of two cores is busy then, and no process waits long. */
+/** Two at a time: this keeps a machine with two cores busy, and no process waits long. */
 async function runAll(jobs: (() => Promise<Ran>)[]): Promise<Ran[]> {
   const ran: Ran[] = [];
   const next = async (): Promise<void> => {
@@ -187,7 +192,7 @@ const outputs = (ran: readonly Ran[]): string[] =>
   });
 const nameOf = (canary: string): string => keys[Number(canary.slice(MARK.length)) - 1_000] ?? canary;
 
-/** Files with a canary, and what others may do with them. */
+/** Files with a canary, and the access that other users have to them. */
 function filesWith(folder: string): { path: string; isOpen: boolean; keys: string[] }[] {
   const entries = fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
   return entries.flatMap(entry => {
@@ -260,7 +265,7 @@ describe('secrets of the configuration', () => {
       expect(argumentsSeen).toEqual(new Set());
       await quiet(house);
       const found = filesWith(house.folder);
-      // What a destination is sent, and where it is, is kept for its sessions.
+      // The state keeps the address and the headers of a destination for its sessions.
       expect(found.some(({ path }) => path.includes('state/otel-hooks/'))).toBe(true);
       expect(found.filter(({ isOpen }) => isOpen)).toEqual([]);
     } finally {
@@ -275,7 +280,7 @@ describe('secrets of the configuration', () => {
       (key, value) => (isSecret(key) ? `${canaryOf(key)} = = ,%zz` : value),
       (key, value) => (isAddress(key) ? `ftp://user:${canaryOf(key)}@[bad/?key=${canaryOf(key)}` : value),
       (key, value) => (isAddress(key) ? [`http://user:${canaryOf(key)}@127.0.0.1/`] : isSecret(key) ? 7 : value),
-      // A name of a header, and a value, that no request may have.
+      // A header name and a header value that no request may have.
       (key, value) =>
         isSecret(key) && factsOf(key).text === 'pairs'
           ? { 'x y': `${canaryOf(key)}\n`, 'x-z': `${canaryOf(key)}\u0000` }

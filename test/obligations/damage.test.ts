@@ -1,6 +1,6 @@
 /**
- * Bytes that change at rest: whatever is damaged costs itself and nothing else, is counted, and stops nobody. What may be
- * touched is anything in the state folder, in three moments: while fragments wait, while bodies wait, and in between.
+ * Bytes that change at rest: a damaged file affects only itself, is counted, and stops no delivery. The test damages
+ * any file of the state folder at three moments: while fragments wait, while bodies wait, and in between.
  */
 import { lstatSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -16,12 +16,15 @@ import { booksOf, deliverHere, differences, exporting, fill, founded, receivedBy
 const seeds = bySize({ quick: 5, ci: 25, full: 1_000 });
 const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 const EVENTS = 40;
-/** No server answers at a damaged endpoint; by this clock, which stands still, it would be tried for ever. */
+/**
+ * No server answers at a damaged endpoint. The clock of the test stands still, so the endpoint would be retried for
+ * ever.
+ */
 const MISLED_MS = 15_000;
 const startMs = Math.floor(Date.now() / 1_000 - 3_600) * 1_000;
 const nowMs = startMs + 1_800_000;
 
-/** What can be done to a file's bytes. */
+/** The kinds of damage to the bytes of a file. */
 const damages: ((bytes: Buffer, random: Random) => Buffer)[] = [
   (bytes, random) => bytes.subarray(0, Math.floor(random() * bytes.length)),
   () => Buffer.alloc(0),
@@ -49,7 +52,7 @@ it(`R10 ${seeds} times, some fragments are damaged before they are taken (seeds 
     const { folder, leave } = room();
     const collector = await startCollector();
     try {
-      // Each event is a session of its own, so that it is seen alone what becomes of it.
+      // Each event is a session of its own, so that the fate of each event can be checked alone.
       const hooks = Array.from({ length: EVENTS }, (_, n) => ({
         event: 'Notification',
         payload: { session_id: `s${n}`, cwd: '/', hook_event_name: 'Notification', message: `m${n}` },
@@ -73,7 +76,7 @@ it(`R10 ${seeds} times, some fragments are damaged before they are taken (seeds 
       sums.quarantined += books.fragments.quarantined;
       expect(lost, `seed ${seed + i}`).toEqual([]);
       expect(imbalances(books), `seed ${seed + i}`).toEqual([]);
-      // A version that became another one is left for the program that knows it.
+      // A damaged version number looks like another version: the file waits for the program of that version.
       expect(books.fragments.waiting, `seed ${seed + i}`).toBeLessThanOrEqual(touched.size);
     } finally {
       await collector.close();
@@ -126,7 +129,7 @@ it(`R10 ${seeds} times, a file in the state folder is damaged while bodies wait 
       sums.faults += 1;
       await collector.start();
       const what = `seed ${seed + i}: ${victim.slice(state.length)}`;
-      // With the next session comes what a destination is, should that have been hit.
+      // The next session brings the settings of the destination again, in case they were damaged.
       fill(state, fresh, another());
       await deliverHere(state, { now: () => nowMs + 600_000 });
       const books = booksOf(state);
@@ -134,14 +137,14 @@ it(`R10 ${seeds} times, a file in the state folder is damaged while bodies wait 
       sums.obligations += expected.size;
       sums.delivered += received.hashes.size;
       if (kind === 'outbox') {
-        // The body that was hit, and no other. What a flipped bit made of it may still be a request.
+        // The damaged body, and no other. After one flipped bit it may still be a valid request.
         const missing = [...expected.keys()].filter(id => !received.hashes.has(id));
         const changed = [...received.hashes].filter(([id, hash]) => expected.get(id) !== hash);
         expect(changed.length, what).toBeLessThanOrEqual(itemsIn(victim));
         sums.dropped += missing.length;
         expect(missing.length, what).toBeLessThanOrEqual(itemsIn(victim));
       } else {
-        // A machine that forgot its own name gets a new one.
+        // A machine whose name was damaged gets a new one.
         const isRenamed = victim.endsWith('/installation.json');
         const changed = differences(received.hashes, expected).filter(id => !isRenamed || !received.hashes.has(id));
         // A damaged state of a session that can still be read may change its own spans, but no others.
@@ -175,7 +178,7 @@ function damage(path: string, random: Random): void {
   utimesSync(path, atime, mtime);
 }
 
-/** What others may leave in a folder. */
+/** Files that others may leave in a folder. */
 function litter(folder: string, random: Random): void {
   if (random() < 0.3) writeFileSync(join(folder, 'notes.txt'), 'mine');
   if (random() < 0.3) writeFileSync(join(folder, '.DS_Store'), '\0');

@@ -1,4 +1,7 @@
-/** A fragment whose processing ends the process must not end every delivery: after two deaths it is set aside, and all others go on. */
+/**
+ * If the processing of a fragment ends the process, it must not end every delivery: after two deaths the fragment is
+ * set aside, and delivery continues with all others.
+ */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -8,7 +11,7 @@ import { byHand, stage } from './stage.ts';
 
 const MARK = 'deadly-3b7e';
 
-/** A delivery that cannot bear the mark: it is busy for a while, then the kernel kills it. */
+/** A delivery that dies when it reads the mark: it is busy for a while, then the kernel kills it. */
 const lethal = `
 const parse = JSON.parse;
 JSON.parse = function (text, ...more) {

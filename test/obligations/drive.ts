@@ -1,4 +1,7 @@
-/** Runs a load as agents would, so many processes at a time, and kills deliver meanwhile where that is asked for. */
+/**
+ * Runs the hooks of a load in a limited number of parallel processes, and kills deliver meanwhile if the test asks for
+ * it.
+ */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +12,7 @@ export interface Drive {
   parallel: number;
   random: Random;
   env: Record<string, string>;
-  /** SIGKILLs for the delivery, spread over the run. */
+  /** The number of SIGKILLs for the delivery, spread over the run. */
   kills?: number;
 }
 
@@ -98,7 +101,7 @@ async function kill(
       }
       idleSinceMs = performance.now();
     } else if (isOver() || performance.now() - idleSinceMs > 300) {
-      // No hook is there to start it: all are over, or wait for the next kill.
+      // No hook starts delivery now: all hooks have ended, or wait for the next kill.
       startDeliver(house, env);
       idleSinceMs = performance.now();
       await pause(100);
@@ -107,7 +110,7 @@ async function kill(
   }
 }
 
-/** As a hook starts it. It ends by itself. */
+/** Starts delivery as a hook does. It ends without a signal. */
 export function startDeliver(house: House, env: Record<string, string>): void {
   const words = [house.deliver, '--kicked', '--state-dir', house.state];
   spawn(process.execPath, words, { cwd: '/', detached: true, stdio: 'ignore', env: { ...house.env, ...env } }).unref();
@@ -128,25 +131,25 @@ export function watchMemory(house: House): () => number | undefined {
   };
 }
 
-/** The most that a process ever held. */
+/** The maximum of memory that a process held. */
 export function memoryOf(pid: number): number | undefined {
   try {
     const [, kb] = /^VmHWM:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     return kb === undefined ? undefined : Number(kb) / 1024;
   } catch {
-    // It has ended.
+    // The process has ended.
     return undefined;
   }
 }
 
-/** The process that has the lock, if it belongs to this house: no other process is ever killed. */
+/** The process that has the lock, if it belongs to this test: the test never kills another process. */
 export function delivering(house: House): number | undefined {
   try {
     const pid = Number.parseInt(readFileSync(join(house.state, 'lock'), 'utf8'), 10);
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
     return command.includes(house.deliver) && command.includes(house.state) ? pid : undefined;
   } catch {
-    // No process has it, or no longer.
+    // No process has the lock, or the process has released it.
     return undefined;
   }
 }

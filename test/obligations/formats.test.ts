@@ -1,6 +1,6 @@
 /**
- * A state folder that an older version left is delivered, one of a newer version is left as it is. What stands here as text
- * is what versions have left on people's disks: it is added to, never changed.
+ * A state folder of an older version is delivered, one of a newer version is left unchanged. The texts in this file are
+ * what versions have written to users' disks: add to them, and never change them.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
@@ -60,7 +60,7 @@ function formatOne(url: string): Files {
     },
     counters: {},
   });
-  /** Its last field is a checksum over the others. */
+  /** The last field is a checksum of the others. */
   const summed = (books: object): string => {
     const json = JSON.stringify(books);
     const sum = createHash('sha256').update(json).digest('hex').slice(0, 32);
@@ -88,7 +88,7 @@ function formatOne(url: string): Files {
     'documents/destination-00112233445566ff.json': JSON.stringify({ v: 1, n: 1, value: destination }),
     'outbox/00112233445566ff/000000000004-00000-logs-1-133': Buffer.from(bodies['kept-1'], 'base64'),
     'journal/0000000000000000000000000000000a.jsonl': '{"seq": 1}\n',
-    // Of the shell: no time in the header, the file's counts.
+    // Written by the shell front end: its header has no time, so the time of the file counts.
     'inbox/0badb007-100.00-9-11111111-0000-4000-8000-000000000000': `otel-hooks/1 tool=11:claude-code event=10:PreToolUse cwd=1:/ ppid=1:7 ${endpoint}\n${payload('of-the-shell', 'a')}\n11111111-0000-4000-8000-000000000000\n`,
     'inbox/0badb007-101.00-9-22222222-0000-4000-8000-000000000000': `otel-hooks/1 tool=11:claude-code at=13:1700000000000 ppid=1:7 of_later=1:x ${endpoint}\n${payload('of-node', 'b')}\n22222222-0000-4000-8000-000000000000\n`,
     'inbox/0badb007-90.00-8-33333333-0000-4000-8000-000000000000': `otel-hooks/1 tool=11:claude-code\n${payload('eaten', 'c')}\n33333333-0000-4000-8000-000000000000\n`,
@@ -107,7 +107,7 @@ function lay(folder: string, files: Files): void {
   }
 }
 
-/** Every byte and every time of a folder. */
+/** The bytes and times of all files of a folder. */
 const stateOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .sort()

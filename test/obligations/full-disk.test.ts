@@ -1,4 +1,4 @@
-/** A small disk that fills up while hooks run, and is freed later: what was recorded is kept, and arrives once. */
+/** A small disk fills up while hooks run, and gets free space later: every recorded event is kept, and arrives once. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,13 +65,13 @@ it(`R9 a disk of 4 MB fills up and is freed (seed ${seed})`, { timeout: TIMEOUT_
       for (const id of complete(house)) obligations.add(id);
       clearInterval(touching);
       lock?.release();
-      // While it is full, deliveries are started again and again, and do what they can.
+      // While the disk is full, deliveries are started again and again, and deliver as much as they can.
       for (let i = 0; i < 3; i += 1) await deliverByHand(house, '2s');
       expect(status(house).balanced).toBe(true);
       rmSync(ballast);
       longestHookMs = Math.max(longestHookMs, await call(`after-${filling}`, 'sh'));
       obligations.add(`after-${filling}`);
-      // It leaves when all is sent.
+      // The delivery ends when everything is sent.
       await deliverByHand(house, '600s');
     }
     const torn = readdirSync(join(house.state, 'inbox')).length;
@@ -101,14 +101,14 @@ it(`R9 a disk of 4 MB fills up and is freed (seed ${seed})`, { timeout: TIMEOUT_
   }
 });
 
-/** Beside the collector, which answers from this process. */
+/** Runs beside the collector, which answers from this process. */
 async function deliverByHand(house: House, wait: string): Promise<void> {
   const words = [house.bin, 'deliver', '--wait', wait];
   const child = spawn(process.execPath, words, { cwd: house.project, env: house.env, stdio: 'ignore' });
   await new Promise(resolve => child.on('close', resolve));
 }
 
-/** Calls of which the inbox holds every byte. */
+/** Calls whose bytes are all in the inbox. */
 function complete(house: House): Set<string> {
   const inbox = join(house.state, 'inbox');
   const ids = readdirSync(inbox).flatMap(name => {

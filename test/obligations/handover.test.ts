@@ -1,4 +1,7 @@
-/** Who delivers when owners cannot see each other, when a pid was given away, and when two versions meet. */
+/**
+ * The owner of the lock, when processes cannot see each other, when a pid was used again, and when two versions run at
+ * once.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +21,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-/** A delivery that lingers for a minute, however it is started. */
+/** A delivery that lingers for a minute, for every way to start it. */
 function linger(house: House, program: string, deliver = house.deliver): ChildProcess {
   const [command = '', ...words] = program.split(' ').filter(word => word !== '');
   const all = [...words, process.execPath, deliver, '--kicked', '--state-dir', house.state];
@@ -39,7 +42,7 @@ function ownerOf(house: House): Owner | undefined {
     const text = readFileSync(join(house.state, 'lock'), 'utf8');
     return JSON.parse(text.slice(text.indexOf(' '))) as Owner;
   } catch {
-    // No owner, or not yet.
+    // No process owns the lock, or not yet.
     return undefined;
   }
 }
@@ -78,7 +81,7 @@ it(`R12 two pid namespaces on one folder (seed ${seed})`, { timeout: TIMEOUT_MS 
     const inner = linger(house, unshare);
     await until(() => ownerOf(house) !== undefined, 10_000);
     const first = ownerOf(house);
-    // A process that cannot see the owner, and whose own pid may be the same, leaves it the folder.
+    // A process that cannot see the owner leaves it the folder, even if both have the same pid.
     const outer = linger(house, '/usr/bin/env');
     await call(at, 'by-the-inner');
     await arrives(at, 'by-the-inner', 10_000);
@@ -93,7 +96,7 @@ it(`R12 two pid namespaces on one folder (seed ${seed})`, { timeout: TIMEOUT_MS 
       linger(house, unshare);
       await until(() => ownerOf(house) !== undefined, 10_000);
       const killed = ownerOf(house);
-      // Killed in a namespace that this process cannot see: its lock is stale after half a minute.
+      // The owner was killed in a namespace that this process cannot see: its lock is stale after half a minute.
       for (const child of children) child.kill('SIGKILL');
       linger(house, '/usr/bin/env');
       await call(at, 'by-the-next');
@@ -119,7 +122,7 @@ it(`R12 a dead owner whose pid another process has (seed ${seed})`, { timeout: T
     await arrives(at, 'first', 10_000);
     const lock = readFileSync(join(house.state, 'lock'), 'utf8');
     expect((await byHand(house, '10s')).status).toBe(0);
-    // As the first one left it, had it been killed, and this process been given its pid.
+    // The lock that the first owner leaves if it is killed and this process gets its pid.
     const owner = { ...(JSON.parse(lock.slice(lock.indexOf(' '))) as Owner), pid: process.pid, start: '1' };
     writeFileSync(join(house.state, 'lock'), `${process.pid} ${JSON.stringify(owner)}\n`, { mode: 0o600 });
     linger(house, '/usr/bin/env');
@@ -154,7 +157,7 @@ it(`R12 a newer version comes while an older lingers (seed ${seed})`, { timeout:
     linger(house, '/usr/bin/env', join(folder, 'deliver.js'));
     await until(() => ownerOf(house)?.version === later, 15_000);
     await until(() => older.exitCode !== null, 10_000);
-    // The older one, started once more, does not take it back.
+    // The older version, started once more, does not take the lock back.
     linger(house, '/usr/bin/env');
     await call(at, 'by-the-newer');
     await arrives(at, 'by-the-newer', 10_000);

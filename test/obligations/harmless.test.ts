@@ -1,7 +1,7 @@
 /**
- * P1: whatever a hook is given, and in whatever surroundings, it ends with 0 and prints nothing but the one neutral
- * answer that its agent demands; and the event is kept wherever that is possible. What front ends do in everyday
- * surroundings stands in test/hook, what becomes of single bad payloads in test/wire.
+ * P1: for every input and in every environment a hook ends with 0 and prints nothing except the one neutral answer that
+ * its agent requires, and it keeps the event wherever that is possible. test/hook checks the front ends in usual
+ * environments, test/wire checks single bad payloads.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,11 +57,11 @@ function house(options?: Parameters<typeof build>[0]): House {
 
 const [dash] = shells;
 const present = [...shells, node].filter(each => each.missing === undefined);
-/** In the quick size one shell stands for all. */
+/** In the quick size one shell represents all shells. */
 const frontEnds = bySize({ quick: present.filter(each => each === dash || each === node), ci: present, full: present });
 const isHarmless = ({ status, stdout, stderr }: Ran): boolean => status === 0 && stdout === '' && stderr === '';
 
-/** So many at a time. */
+/** The number of parallel hooks. */
 async function inParallel<T>(items: readonly T[], work: (item: T, i: number) => Promise<void>): Promise<void> {
   let next = 0;
   const lane = async (): Promise<void> => {
@@ -145,7 +145,7 @@ const pieces = [
 
 const values = ['7', '-1e300', 'null', 'true', '[]', '{}', '{"a":[{}]}', '""', '"\\ud800"', '"../../x"', '"__proto__"'];
 
-/** A payload to which something has happened. */
+/** A payload with damage of one kind. */
 function spoiled(text: string, random: Random): Buffer {
   const at = (length: number): number => Math.floor(random() * length);
   let bytes = Buffer.from(text);
@@ -169,7 +169,7 @@ function spoiled(text: string, random: Random): Buffer {
       () => noise,
       () => Buffer.from(bytes.map(byte => (random() < 0.01 ? at(256) : byte))),
     ];
-    // Mostly something that is still JSON, for what is behind the parser to chew on.
+    // Mostly damage that leaves valid JSON, so that the code behind the parser is tested too.
     const way = random() < 0.75 ? otherValues(random() * random()) : ways[at(ways.length)];
     bytes = Buffer.from(way?.() ?? bytes);
   }
@@ -180,7 +180,7 @@ describe('H2 every event of every agent', () => {
   it('H2 is answered with nothing, or with the one neutral answer', { timeout: TIMEOUT_MS }, async () => {
     const at = house();
     const seen = new Set<string>();
-    // In the quick size a third of them, another each time.
+    // In the quick size a third of them, a different third in each run.
     const every = bySize({ quick: 3, ci: 1, full: 1 });
     const chosen = samples.filter((_, i) => (i + seed) % every === 0);
     const asked = chosen.flatMap(({ agent, payload, file }) => {
@@ -217,11 +217,11 @@ describe('H2 every event of every agent', () => {
 
 const payload = JSON.stringify({ session_id: 's', hook_event_name: 'Stop', text: 'x'.repeat(2_000) });
 
-/** What surrounds a hook, and whether the event can be kept there. */
+/** The environment of a hook, and whether the hook can keep the event in it. */
 interface Surroundings {
   name: string;
   needs?: 'root' | 'script';
-  /** Why a front end is not judged here. */
+  /** The reason why a front end is not checked here. */
   except?: (frontEnd: FrontEnd) => string | undefined;
   kept: boolean;
   run(at: House, frontEnd: FrontEnd): Promise<Ran>;
@@ -251,7 +251,7 @@ const surroundings: Surroundings[] = [
       return ended(child);
     },
   },
-  // The wait is what is tried here, so not in the quick size.
+  // The row tests the wait, so it is not in the quick size.
   ...bySize({ quick: [], ci: [1_000, 100_000], full: [1_000, 100_000] }).map(
     (bytes): Surroundings => ({
       name: `${bytes} bytes of an object from a writer that never closes its pipe`,
@@ -360,7 +360,7 @@ const surroundings: Surroundings[] = [
       name: `ulimit ${limit}`,
       except(frontEnd) {
         if (frontEnd === node && /-[nsv]/.test(limit)) return 'Node itself does not start so';
-        // Each of them fails so with an empty script as well.
+        // Each of these shells fails in the same way with an empty script.
         return frontEnd !== dash && limit.startsWith('-n')
           ? 'bash, busybox and zsh need more descriptors for any script'
           : undefined;
@@ -432,7 +432,7 @@ describe('H3 surroundings', () => {
 });
 
 describe('H4 a hostile environment', () => {
-  /** Names that a shell looks up before it looks for a program, or instead of its own. */
+  /** Names that a shell resolves before it looks for a program, or in place of its own commands. */
   const names = [
     'printf',
     'read',
@@ -478,7 +478,7 @@ describe('H4 a hostile environment', () => {
         oh_head: 'evil',
       },
       'with functions in place of builtins': functionsFor(frontEnd),
-      // Node reads these before anything of ours runs; the shell's hook never hands them on.
+      // Node reads these variables before it runs our code; the shell hook never passes them on.
       'for Node': frontEnd === node ? {} : { NODE_OPTIONS: '--require=/nonexistent', NODE_PATH: '/nonexistent' },
       'with other programs in its PATH': frontEnd === node ? {} : { PATH: `${programs}:${process.env.PATH}` },
       'for OpenTelemetry': {
@@ -499,7 +499,7 @@ describe('H4 a hostile environment', () => {
       if (!isHarmless(ran)) wrong.push(`${says}: ${JSON.stringify(ran)}`);
     }
     if (frontEnd === node) {
-      // Its configuration is asked where the state folder is, and one that is no file says nothing.
+      // The hook reads its configuration for the state folder; a configuration that is not a file names none.
       const env = { XDG_STATE_HOME: join(at.folder, 'xdg'), OTEL_HOOKS_CONFIG: '/dev/zero' };
       const ran = await run([at.bin, 'hook'], payload, { env });
       if (!isHarmless(ran)) wrong.push(`with an endless configuration: ${JSON.stringify(ran)}`);
@@ -519,7 +519,10 @@ describe('H4 a hostile environment', () => {
     }
   });
 
-  /** As far as a shell comes to our first line: bash lets some stand even for that, and as sh refuses to start with others. */
+  /**
+   * The row checks only the code before our first line: bash keeps some of these variables even there, and refuses to
+   * start as sh with others.
+   */
   function functionsFor({ name }: FrontEnd): Record<string, string> {
     const own =
       name === 'bash'

@@ -1,4 +1,4 @@
-/** What agents say may be made to do harm: ids that would be paths, texts that would keep patterns busy for ever. */
+/** Payloads that try to do harm: ids that look like paths, and texts that make a pattern slow. */
 import { createHash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ it(`S2 ids of any kind are never part of a path (seed ${seed})`, { timeout: 300_
       quarantined,
       dropped: dropped.duplicate ?? 0,
     });
-    // Every name is one of ours: a word, a hash, a number.
+    // Every name is made by otel-hooks: a word, a hash, a number.
     const strange = names.filter(name => !/^state(\/[a-z]+(\/[0-9a-z-]+)*)?(\.[0-9A-Za-z.-]+)?$/.test(name));
     expect(strange).toEqual([]);
     expect(names.filter(name => /was-here|passwd|proto|\.\./.test(name))).toEqual([]);
@@ -78,7 +78,7 @@ it(`S2 ids of any kind are never part of a path (seed ${seed})`, { timeout: 300_
   }
 });
 
-/** Each makes some careless pattern go over the text again and again. */
+/** Each text makes some careless pattern read it again and again. */
 const texts: readonly ((length: number) => string)[] = [
   length => 'a'.repeat(length),
   length => ' '.repeat(length),
@@ -105,7 +105,7 @@ it('S7 a text of a megabyte costs little more than reading it', { timeout: 600_0
     return (since.user + since.system) / 1_000;
   };
   let worst = { ratio: 0, what: '' };
-  // In the quick size a few, others each time.
+  // In the quick size a few, different ones in each run.
   const every = bySize({ quick: 8, ci: 1, full: 1 });
   const chosen = samples.filter((_, i) => (i + seed) % every === 0);
   for (const [i, { agent, file, payload }] of chosen.entries()) {
@@ -126,7 +126,7 @@ it('S7 a text of a megabyte costs little more than reading it', { timeout: 600_0
     const drained = (): void => {
       play([{ atMs: START_MS, payload: json, header: { tool: agent.id } }]);
     };
-    // The better of two: the first one compiles.
+    // The faster of two runs: the first one compiles.
     const best = (work: () => void): number => Math.max(Math.min(cpuMs(work), cpuMs(work)), 0.3);
     const ratio = best(drained) / best(scan);
     if (ratio > worst.ratio) worst = { ratio, what: `${agent.id} ${file} ${text.slice(0, 20)}` };

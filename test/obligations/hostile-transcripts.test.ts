@@ -1,4 +1,6 @@
-/** Payloads and transcripts that were made to do harm, through the built delivery: with real files, pipes, links and devices. */
+/**
+ * Payloads and transcripts that try to do harm, through the built delivery: with real files, pipes, links and devices.
+ */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

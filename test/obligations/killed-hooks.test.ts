@@ -1,7 +1,7 @@
 /**
- * Hooks that are killed at any moment, by agents that lost patience or by the kernel: what a hook said it recorded is
- * there with the payload's very bytes, what it did not say is there whole or counted as torn, and nobody else's event
- * is touched. Deliver stands still meanwhile: the complete fragments in the inbox are what must arrive.
+ * Agents or the kernel kill hooks at any moment. An event is complete, byte for byte, if its hook reported success.
+ * Otherwise its fragment is complete or counted as torn, and no other event changes. Deliver does not run meanwhile:
+ * the complete fragments in the inbox are the events that must arrive.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statfsSync, statSync, utimesSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ function isOfType(path: string, type: number): boolean {
   try {
     return statfsSync(path).type === type;
   } catch {
-    // No such folder on this system.
+    // This system has no such folder.
     return false;
   }
 }
@@ -53,8 +53,8 @@ async function killHooks(where: string, parent: string): Promise<void> {
   const house = furnish('built', 'otel-hooks-killed-', parent);
   try {
     expect(enable(house, collector.url).status).toBe(0);
-    // The folders are made by the first. What it started has ended when a delivery by hand is over, and from then on
-    // somebody who lives has the lock, so no hook starts another.
+    // The first hook makes the folders. The delivery that it started has ended when a delivery by hand is over. From
+    // then on a living process has the lock, so no hook starts another one.
     expect(await hook('first', random, 'node', 500, undefined)).toMatchObject({ status: 0 });
     expect((await byHand(house, '60s')).status).toBe(0);
     const lock = join(house.state, 'lock');
@@ -62,13 +62,14 @@ async function killHooks(where: string, parent: string): Promise<void> {
     const outcomes: Outcome[] = [];
     let killed = 0;
     while (killed < kills) {
-      // As an owner does it who lives; untouched for long it would be taken over, and the events with it.
+      // A living owner touches its lock in this way; another process would take over an untouched lock, and the events
+      // with it.
       utimesSync(lock, new Date(), new Date());
       const some = await Promise.all(
         Array.from({ length: PARALLEL }, () => {
           const bytes = SIZES[Math.floor(random() * SIZES.length)] ?? 500;
           const mouth = random() < 0.5 ? 'sh' : 'node';
-          // Node is busy starting for most of its life, a shell for some milliseconds.
+          // Node spends most of its time with starting, a shell only some milliseconds.
           const afterMs = random() < 0.2 ? undefined : random() * (mouth === 'node' ? 60 : 25);
           return hook(`n${outcomes.length}-${Math.floor(random() * 1e9)}`, random, mouth, bytes, afterMs);
         }),
@@ -151,7 +152,7 @@ async function killHooks(where: string, parent: string): Promise<void> {
     return new Promise((settled, failed) => {
       const startMs = performance.now();
       let wasKilled = false;
-      // A group of its own: the shell and its `cat` die at one moment, or the shell alone.
+      // A process group of its own: the shell and its `cat` die at the same moment, or the shell dies alone.
       const child = spawn(program, args, {
         cwd: house.project,
         env: house.env,
@@ -169,7 +170,7 @@ async function killHooks(where: string, parent: string): Promise<void> {
         try {
           process.kill(dice() < 0.5 ? -child.pid : child.pid, 'SIGKILL');
         } catch {
-          // It ended at this moment, so no process was killed.
+          // The process ended at this moment, so the test killed none.
           wasKilled = false;
         }
       }, killAfterMs);
@@ -177,7 +178,7 @@ async function killHooks(where: string, parent: string): Promise<void> {
   }
 }
 
-/** Of that many bytes, different each time, so that no two payloads could be taken for each other. */
+/** A payload of this number of bytes, different each time, so that no two payloads are equal. */
 function textOf(bytes: number, random: Random): string {
   const word = Math.floor(random() * 2 ** 32).toString(16);
   return word.repeat(Math.ceil(bytes / word.length)).slice(0, bytes);

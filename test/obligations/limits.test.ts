@@ -1,4 +1,7 @@
-/** What the state folder may hold: kept after every round, by dropping what the page on limits says, each item counted. */
+/**
+ * The limits of the state folder: every round keeps them. It drops items as the page on limits states, and counts each
+ * dropped item.
+ */
 import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -68,7 +71,7 @@ it.each(over)(
       fill(other, inSomeOrder(load, randomOf(seed)), { env: exporting(healthy.url), random: randomOf(seed + 1) });
       await deliverHere(other);
 
-      // How much there would be, so that all of the frame and a third of the rest fits.
+      // The size without limits, so that the whole frame and a third of the rest fits.
       const whole = copyOf(first, join(folder, 'whole'));
       const round = { fragments: perRound, bytes: 1e9 };
       await deliverHere(whole, { round, waitMs: AWAY_MS });
@@ -145,7 +148,7 @@ it(`R14 the inbox holds hooks of a later version alone, and no more than it may 
       return name;
     });
     const keep = keepOf();
-    // Far below what can be read, of which not one goes.
+    // Far below the number of fragments that can be read, of which none is dropped.
     keep.places.inbox = { files: 10, sizeBytes: 1_000, days: 30 };
     await deliverHere(state, { keep, round: { fragments: perRound, bytes: 1e9 } });
     const { books } = await deliverHere(state, { keep });

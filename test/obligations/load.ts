@@ -1,4 +1,4 @@
-/** Sessions of a size, with what they must become. Everything follows from the seed. */
+/** Sessions of a given size, with their expected result. Everything follows from the seed. */
 import type { SpanKey } from '../../src/assemble/finished.ts';
 import { spanIdOf, traceIdOf } from '../../src/telemetry/ids.ts';
 import { AGENT } from '../wire/house.ts';
@@ -24,7 +24,7 @@ export interface HookCall {
 export const textOf = (payload: HookCall['payload']): string =>
   typeof payload === 'string' ? payload : JSON.stringify(payload);
 
-/** Lanes go side by side, as parallel calls and subagents do; the next phase begins when all have ended. */
+/** Lanes run in parallel, as calls and subagents do; the next phase begins when all lanes have ended. */
 export type Phase = HookCall[][];
 
 export interface Expected {
@@ -40,12 +40,12 @@ export interface Load {
 }
 
 const LEAST_SESSIONS = 5;
-/** Of about half as many spans: none is cut into segments. */
+/** A session of about half as many spans, so that it is not cut into segments. */
 const MOST_HOOKS = 3_000;
 const LANES = 13;
 const SUBAGENT_LANES = 4;
 
-/** Two events in one: the answer and the end; that a person is asked, and what. */
+/** Two events in one hook: the answer and the end of the turn; the question to the person, and its text. */
 const isTwo = new Set(['SubagentStop', 'PermissionRequest']);
 
 export function loadOf(hooks: number, random: Random, tag: string): Load {
@@ -74,7 +74,7 @@ function sessionOf(session: string, hooks: number, random: Random, expected: Exp
   let calls = 0;
   const root = span({ kind: 'session', parts: ['0'] }, undefined);
 
-  /** One call: two hooks, three when a person is asked. */
+  /** One call: two hooks, or three when a person is asked. */
   function call(lane: HookCall[], turn: object, parent: string, left: number, subagent?: string): void {
     calls += 1;
     const id = `${session}-call-${calls}`;
@@ -98,7 +98,7 @@ function sessionOf(session: string, hooks: number, random: Random, expected: Exp
     const turn = { prompt_id: `${session}-turn-${i}`, permission_mode: 'default' };
     const parent = span({ kind: 'turn', parts: [turn.prompt_id, '0'] }, root);
     phases.push([[hook('UserPromptSubmit', turn, { prompt: `Number ${i}` })]]);
-    // What is left of this turn's share when its end and the session's are taken off.
+    // The number of hooks of this turn, without its end and the end of the session.
     const until = startedAt + Math.floor(((hooks - 1) * (i + 1)) / turns) - 1;
     const lanes: Phase = Array.from({ length: LANES }, () => []);
     const closing: (() => void)[] = [];
@@ -142,7 +142,7 @@ function sessionOf(session: string, hooks: number, random: Random, expected: Exp
   return phases;
 }
 
-/** All hooks in one order that an agent could have caused, sessions and lanes mixed at random. */
+/** All hooks in an order that an agent can cause, with sessions and lanes mixed at random. */
 export function inSomeOrder({ sessions }: Load, random: Random): HookCall[] {
   const order: HookCall[] = [];
   const left = sessions.map(phases => phases.map(phase => phase.map(lane => [...lane])));

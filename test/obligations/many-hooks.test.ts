@@ -1,4 +1,4 @@
-/** Many hooks at once, and a delivery that is killed: nothing is lost, nothing counts twice. */
+/** Many hooks at once, and a delivery that is killed: no event is lost, and none counts twice. */
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { startCollector } from '../collector.ts';
@@ -69,14 +69,14 @@ it(`R3 deliver killed ${kills} times during ${hooks} hooks loses nothing and cou
   timeout: TIMEOUT_MS,
 }, async () => {
   const random = randomOf(seed + 6);
-  // Answers take a moment, so that a sender that is killed is often killed while it waits.
+  // Answers take a moment, so that a sender is often killed while it waits.
   const slowly = () => new Promise<{ status: number }>(answer => setTimeout(answer, random() * 30, { status: 200 }));
   const { house, collector, leave } = await stage({ answer: slowly });
   cleanUp.push(leave);
   const load = loadOf(hooks, randomOf(seed + 2), `kill-${seed}`);
   const rss = watchMemory(house);
   const driven = await drive(house, load, { parallel, kills, random: randomOf(seed + 3), env });
-  // As later hooks would: one alone may still take the killed process for a living one.
+  // Later hooks do the same; a single hook may still take the killed process for a living one.
   const later = setInterval(() => startDeliver(house, env), 1_000);
   await delivered(house, waitMs).finally(() => clearInterval(later));
   const received = receivedBy(collector);
@@ -132,7 +132,7 @@ it(`P5 rounds of any size give the same bytes (seed ${seed})`, { timeout: TIMEOU
   });
 });
 
-/** What the same events become when nothing happens to them, without the times at which they came. */
+/** The result of the same events without a fault, without their times of arrival. */
 async function undisturbed(load: Load, installedIn: string): Promise<Map<string, string>> {
   const { folder, leave } = room();
   const collector = await startCollector();

@@ -1,4 +1,4 @@
-/** Processes whose n-th call of the system fails, by a library that is compiled here and loaded into them. */
+/** Makes the n-th system call of a process fail, by a library that is compiled here and preloaded. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -18,27 +18,27 @@ export const faults: readonly Fault[] = [
 ];
 
 export interface Injection {
-  /** From 1; 0 only counts. */
+  /** Counted from 1; 0 only counts. */
   call: number;
   fault: Fault;
-  /** All calls from that one on. */
+  /** Whether all later calls fail too. */
   lasting: boolean;
-  /** Where counting begins. */
+  /** The call at which counting begins. */
   from?: { file: string; whenClosed: boolean };
   /** Calls that never fail. */
   except?: readonly string[];
-  /** Only what concerns this folder counts. */
+  /** Only calls that concern this folder count. */
   within?: string;
 }
 
 export interface Injector {
-  /** What the environment of a process says so that it happens to it. */
+  /** The environment variables that make calls of a process fail. */
   env(injection: Injection): Record<string, string>;
-  /** How many calls there were since the last `env`, and the first that failed. */
+  /** The number of calls since the last `env`, and the first that failed. */
   result(): { calls: number; failed: string | undefined };
 }
 
-/** Undefined where there is no compiler. One injection at a time. */
+/** Undefined if there is no compiler. Only one injection runs at a time. */
 export function compileInjector(folder: string): Injector | undefined {
   const library = join(folder, 'nth-call.so');
   const shared = join(folder, 'nth-call.shared');
@@ -57,7 +57,7 @@ export function compileInjector(folder: string): Injector | undefined {
         NTH_AFTER: from?.whenClosed ? '1' : '0',
         NTH_WITHIN: within ?? '',
         NTH_EXCEPT: except.length === 0 ? '' : `,${except.join()},`,
-        // Whom hooks start is another process, with tests of its own.
+        // Processes that hooks start have tests of their own.
         NTH_NOT: from === undefined ? '' : 'deliver.js',
       };
     },

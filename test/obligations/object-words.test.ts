@@ -1,4 +1,7 @@
-/** Words that every object of JavaScript inherits something under come in payloads: none of them may be found in a table that does not hold it. */
+/**
+ * Payloads contain words that every JavaScript object inherits, such as `constructor`: a lookup in a table that does
+ * not contain the word must not find it.
+ */
 import { expect, it, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { riskOf } from '../../src/enrich/risk/risk.ts';

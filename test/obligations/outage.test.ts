@@ -1,4 +1,7 @@
-/** A collector that is away or hangs: hooks do not notice, taking from the inbox goes on, and afterwards all arrives. */
+/**
+ * A collector is away or hangs: hooks do not notice it, delivery still reads the inbox, and afterwards everything
+ * arrives.
+ */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +36,7 @@ const { hooks, parallel } = bySize({
   full: { hooks: 10_000, parallel: 64 },
 });
 const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
-/** A delivery that waits for an answer is asked to hand over, and does when it has one or none came. */
+/** A delivery that waits for an answer is asked to hand over. It does so after the answer, or after the wait for it. */
 const env = { OTEL_HOOKS_LINGER: '500ms', OTEL_EXPORTER_OTLP_TIMEOUT: '2000' };
 
 it(`R5 a collector that is away for ${hooks} hooks (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
@@ -71,7 +74,7 @@ it(`R5 rounds continue while the collector hangs (seed ${seed})`, { timeout: TIM
     const load = loadOf(hooks, randomOf(seed + 2), `hangs-${seed}`);
     const rss = watchMemory(house);
     const driven = await drive(house, load, { parallel, random: randomOf(seed + 3), env });
-    // All fragments are taken although no request was answered; requests come after that.
+    // Delivery takes all fragments before any request was answered; the requests follow.
     await until(() => books(house)?.fragments.waiting === 0 && collector.requests.length > 0, 30_000);
     const during = books(house);
     const asked = collector.requests.length;
@@ -104,12 +107,14 @@ function freeBytes(path: string): number {
     const { bavail, bsize } = statfsSync(path);
     return bavail * bsize;
   } catch {
-    // No such folder on this system.
+    // This system has no such folder.
     return 0;
   }
 }
 
-/** Sessions of plain actions, 500 events each: little work for us, so that the number is what counts. */
+/**
+ * Sessions of plain actions, 500 events each: the work for each event is small, so that the number of events counts.
+ */
 function* plainSessions(events: number): Generator<HookCall[]> {
   const PER_SESSION = 500;
   for (let s = 0; s * PER_SESSION < events; s += 1) {
@@ -143,7 +148,7 @@ it(`R5 ${backlog} events wait, first as fragments, then as bodies (seed ${seed})
   const counts = { traces: 0, logs: 0, metrics: 0 };
   const answer = (post: Post): Reply => {
     if (post.signal) counts[post.signal] += countItems(post.body) ?? 0;
-    // What was counted need not be kept: this process has memory for other things.
+    // Data that was counted need not be kept: this process needs its memory.
     collector.requests.length = 0;
     return { status: 200 };
   };
@@ -198,7 +203,7 @@ it(`R5 ${backlog} events wait, first as fragments, then as bodies (seed ${seed})
   }
 });
 
-/** A delivery by hand in a process of its own, with limits lifted, for as long as so many events may take. */
+/** A delivery by hand in a process of its own, without limits, for as long as this number of events may take. */
 async function deliverAlone(
   home: string,
   state: string,
@@ -220,7 +225,7 @@ async function deliverAlone(
   const timer = setInterval(() => {
     rssMb = Math.max(rssMb, (child.pid && memoryOf(child.pid)) || 0);
   }, 100);
-  // Without an answer it would try until its time is up.
+  // Without an answer it would retry until its time is over.
   const looking = setInterval(() => isDone() && child.kill(), 5_000);
   await new Promise(resolve => child.on('close', resolve));
   clearInterval(timer);
@@ -228,7 +233,7 @@ async function deliverAlone(
   return { rssMb, ms: performance.now() - startMs };
 }
 
-/** Looked at as a file: a listing of a million bodies each time would be work for both processes. */
+/** The test looks at one file: listing a million bodies each time would slow both processes down. */
 function ledgerOf(state: string): { journaled: number } {
   const { fragments } = JSON.parse(readFileSync(join(state, 'ledger.json'), 'utf8')) as {
     fragments: { journaled: number };

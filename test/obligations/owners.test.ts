@@ -1,4 +1,7 @@
-/** Several deliveries on one folder, and one that is stopped for a while and goes on: one owner at a time, nothing twice. */
+/**
+ * Several deliveries on one folder, and one that is suspended and continues: one owner at a time, and nothing is sent
+ * twice.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -46,7 +49,7 @@ it(`R12 deliveries without number on one folder (seed ${seed})`, { timeout: TIME
     });
     expect(started).toBeGreaterThan(0);
     expect(driven.harmful).toEqual([]);
-    // Everything left, or another took over before it could tell.
+    // Everything was sent, or another process took over before this one could report it.
     expect([0, 1]).toContain(typed.status);
     checkWhole(received, load.expected);
     checkBooks(house, load.expected);
@@ -67,13 +70,13 @@ it(`R12 an owner is suspended for ${stopS} s and continues (seed ${seed})`, {
     const load = loadOf(hooks, randomOf(seed + 2), `stopped-${seed}`);
     const half = { sessions: load.sessions.map(phases => phases.slice(0, 2)), expected: load.expected };
     const rest = { sessions: load.sessions.map(phases => phases.slice(2)), expected: load.expected };
-    // It lingers, so that there is a process to stop.
+    // The delivery lingers, so that there is a process to stop.
     const first = await drive(house, half, {
       parallel,
       random: randomOf(seed + 3),
       env: { OTEL_HOOKS_LINGER: '30s' },
     });
-    // The few hooks so far may all have ended before whom they started has the lock.
+    // The first hooks may all have ended before the process that they started has the lock.
     const stopped = await firstToDeliver(house);
     process.kill(stopped, 'SIGSTOP');
     const driving = drive(house, rest, { parallel, random: randomOf(seed + 4), env });

@@ -1,8 +1,8 @@
 /**
- * A disk that forgets. Processes see every change at once, as they do on a real one; what a power cut leaves of them is
- * another matter: a file's bytes are sure once it was synced, before that there may be all, some, or zeros; a change of
- * names is sure once a folder that it touches was synced, before that it may be there or not, whatever came before or
- * after it. A rename is never half done. (Real file systems keep most of this order: they are kinder.)
+ * A file system that simulates a power cut. Processes see every change at once, as on a real one. The cut decides which
+ * changes survive. After a sync the bytes of a file survive; before it all, some or only zeros may be left. A change of
+ * names survives once a folder that it touches was synced; before that it may survive or not, independent of its order.
+ * A rename is never half done. (Real file systems keep more of the order.)
  */
 import * as fs from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -11,24 +11,24 @@ import type { Random } from './load.ts';
 
 export class PowerCut extends Error {}
 
-/** Content in memory, and what of it a sync made sure. */
+/** The content in memory, and the part of it that a sync saved. */
 interface File {
   now: Buffer;
   sure: Buffer;
 }
 
-/** A name's file, or that it is a folder. */
+/** The file of a name, or a folder. */
 type Entry = File | 'folder';
 
 type Change = (tree: Map<string, Entry>) => void;
 
 export interface PowerDisk {
   fs: StoreFs;
-  /** Writes into `folder` what is found there after the cut. */
+  /** Writes the state after the cut into `folder`. */
   restore(folder: string): void;
 }
 
-/** Over a real folder, whose present content is taken as sure. Before the n-th change the power goes. */
+/** Works on a real folder, whose present content counts as synced. The power fails before the n-th change. */
 export function powerDisk(root: string, cutAt: number, random: Random): PowerDisk {
   const sureTree = new Map<string, Entry>();
   const tree = new Map<string, Entry>();
@@ -140,7 +140,7 @@ export function powerDisk(root: string, cutAt: number, random: Random): PowerDis
   };
 }
 
-/** Bytes that no sync made sure: as they were, as they should be, cut off, or the right length of zeros. */
+/** Bytes that no sync saved: the former ones, the new ones, a part, or zeros in the right length. */
 function afterCut({ now, sure }: File, random: Random): Buffer {
   if (now === sure) return now;
   const dice = random();

@@ -1,7 +1,7 @@
 /**
- * The power goes at any moment, and of what was not synced anything may be left. With the fsync option no round that
- * was committed is lost or counted twice; without it the last moments may be, but the folder is never one that cannot be
- * gone on with, and the books say what was lost. What hooks write is taken as synced: no hook waits for a disk.
+ * The power fails at any moment, and any part of the data that was not synced may be lost. With the fsync option no
+ * committed round is lost or counted twice. Without it the last moments may be lost, but delivery can always continue
+ * with the folder, and the accounts state the loss. Fragments count as synced: no hook waits for a disk.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ it.each([true, false])(
   { timeout: TIMEOUT_MS },
   fsync => {
     const sums: Sums = { cuts: 0, obligations: 0, lost: 0, twice: 0, damaged: 0 };
-    // Much is written and nothing must last.
+    // The disk of the test gets many writes, and none of them must survive.
     const { folder, leave } = room(existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
     try {
       const first = founded(join(folder, 'first'));
@@ -82,8 +82,8 @@ function cutOnce(first: string, at: string, fsync: boolean, ownSeed: number, sum
   const after = join(at, 'after');
   disk.restore(after);
   const what = `seed ${ownSeed}`;
-  // Whatever it is, one can go on with it. A ledger that the cut took back gives numbers again, and with them names; the
-  // next delivery finds what that did to the books.
+  // Delivery continues from any such state. A ledger that the cut took back assigns the same numbers again, and with
+  // them the same names; the next delivery detects the effect on the accounts.
   for (let deliveries = 0; deliveries < 2; deliveries += 1) {
     const store = openStore({ folder: after, access: 'own' });
     const mended = reconciliation(store);
@@ -100,7 +100,7 @@ function cutOnce(first: string, at: string, fsync: boolean, ownSeed: number, sum
   sums.obligations += EVENTS;
   sums.damaged += Object.entries(counters).reduce((sum, [name, n]) => sum + (name.startsWith('damaged.') ? n : 0), 0);
   const arrived = new Set(journaled);
-  // Journaled, and sent, and each once.
+  // Each event is journaled and sent once.
   const lost = Array.from({ length: EVENTS }, (_, n) => n).filter(n => !arrived.has(n) || !sent.has(n));
   sums.lost += lost.length;
   sums.twice += journaled.length - arrived.size;
@@ -112,7 +112,7 @@ function cutOnce(first: string, at: string, fsync: boolean, ownSeed: number, sum
   }
 }
 
-/** What deliver does, in small: events become lines and a body, a body is sent and settled. */
+/** A small version of deliver: events become lines and a body; a body is sent and settled. */
 function work(store: Store, random: Random, sent: Set<number>): void {
   const [body] = store.next(DESTINATION);
   if (body !== undefined && random() < 0.5) {
@@ -147,7 +147,7 @@ function work(store: Store, random: Random, sent: Set<number>): void {
   });
 }
 
-/** Empty for what is no such list: bytes that a cut zeroed. */
+/** Empty if the bytes are not such a list, for example after a cut zeroed them. */
 function numbersIn(text: string): number[] {
   try {
     return JSON.parse(text) as number[];

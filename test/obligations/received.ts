@@ -1,4 +1,4 @@
-/** What reached a receiver, item by item: which came, how often, and whether each repetition is the same bytes. */
+/** The items that reached a receiver: which ones, how often, and whether each repetition has the same bytes. */
 import { createHash } from 'node:crypto';
 import { countItems, cutBody } from '../../src/ship/otlp-body.ts';
 import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
@@ -11,7 +11,7 @@ export interface Request {
   body: Uint8Array;
 }
 
-/** What a collector took: it answered so, whether or not the sender lived to read it. */
+/** The items that a collector accepted: it answered so, even if the sender died before it read the answer. */
 export const takenBy = ({ requests }: Pick<Collector, 'requests'>): Request[] =>
   requests.flatMap(({ signal, body, status = 0 }) =>
     signal !== undefined && status >= 200 && status < 300 ? [{ signal, body }] : [],
@@ -25,21 +25,21 @@ export interface Span {
 
 export interface Received {
   spans: Map<string, Span>;
-  /** Ids of events, of which each makes one record. */
+  /** Ids of events; each event makes one record. */
   records: Set<string>;
   /** Hash of the bytes by id of a span or record, for comparing two deliveries. */
   hashes: Map<string, string>;
-  /** The same without times, for comparing what processes of two runs sent. */
+  /** The same without times, to compare the data of two runs. */
   timeless: Map<string, string>;
-  /** How often items came that had come before. */
+  /** How many items came again. */
   repeatedItems: number;
-  /** Requests that brought such items. */
+  /** How many requests contained such items. */
   repeatedRequests: number;
-  /** Ids that came with two different contents, series with two values for one moment. */
+  /** Ids that came with two different contents, and series with two values for one moment. */
   changed: string[];
   /** The newest value of the counter of events. */
   counted: number;
-  /** Series of that counter that went down, began anew, or began with anything but 0. */
+  /** Series of that counter that fell, restarted, or began with a value other than 0. */
   fallen: string[];
 }
 
@@ -114,7 +114,7 @@ function count(body: Uint8Array, series: Series, changed: string[]): void {
       if (metric.name !== 'agent_hooks.pipeline.events') continue;
       for (const point of list((metric.sum as JsonObject | undefined)?.dataPoints)) {
         const key = JSON.stringify([resource.resource, point.attributes]);
-        // What came again, could not be read or was dropped is in no journal.
+        // Events that came again, could not be read or were dropped are not in a journal.
         if (!key.includes('"accepted"')) continue;
         const points = series.get(key) ?? new Map();
         series.set(key, points);

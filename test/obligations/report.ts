@@ -1,7 +1,7 @@
 /**
- * The conservation report: each test of this folder tells what it injected and what became of it. Tests call `row`
- * before they assert, so that a failed row shows its figures too, and begin their names with the row's id (`R9 a full
- * disk …`), which is how `npm run conservation` knows which rows failed.
+ * The conservation report: each test of this folder reports the faults that it injected and their effect. Tests call
+ * `row` before they assert, so that a failed row shows its figures too. Test names begin with the id of the row (`R9 a
+ * full disk …`), so that `npm run conservation` knows which rows failed.
  */
 import { appendFileSync } from 'node:fs';
 import type { TestContext } from 'vitest';
@@ -16,11 +16,11 @@ export interface Figures {
   duplicated?: number;
   lost?: number;
   quarantined?: number;
-  /** Given up by a rule that says so, and counted under its reason. */
+  /** Items that a documented rule dropped, counted under its reason. */
   dropped?: number;
-  /** The longest that any hook took, from start to end. */
+  /** The longest time of a hook, from start to end. */
   longestHookMs?: number | undefined;
-  /** The most that a delivery held in memory. */
+  /** The maximum of memory of a delivery. */
   rssMb?: number | undefined;
   /** How often the fault was injected. */
   faults?: number;

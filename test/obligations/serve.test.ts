@@ -1,6 +1,6 @@
 /**
- * The HTTP mouth under attack and under kills: who may not come in has no effect, who is slow or many shuts nobody out, and
- * what was answered with 200 arrives.
+ * The HTTP server under attack and under kills: a request without access has no effect, slow or numerous clients do not
+ * block other clients, and every event that was answered with 200 arrives.
  */
 
 import { spawn } from 'node:child_process';
@@ -29,7 +29,7 @@ interface Asked {
   agent?: Agent;
 }
 
-/** The answer's status; 0 where the connection was cut. */
+/** The status of the answer; 0 if the connection was cut. */
 function ask(url: string, { method = 'POST', path = '/v1/events', headers, body = '', agent }: Asked): Promise<number> {
   return new Promise(resolve => {
     const asked = request(`${url}${path}`, { method, headers, agent, setHost: headers.host === undefined }, answer => {
@@ -105,7 +105,7 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
       ['application/jsonx', false],
       ['text/plain, application/json', false],
     ];
-    // Each wrong thing among right ones, and pairs of wrong things.
+    // A good request with one fault, or with two faults.
     const lists = [tokens, hosts, browsers, methods, types] as readonly (readonly [unknown, boolean][])[];
     const choices = new Set<string>();
     for (const [i, list] of lists.entries())
@@ -138,7 +138,7 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
       }),
     );
     agent.destroy();
-    // Of the endpoints that need no token a page learns nothing either.
+    // A page cannot read the answers of the endpoints without a token either.
     for (const path of ['/healthz', '/readyz']) {
       expect(await ask(server.url, { method: 'GET', path, headers: {} })).toBe(200);
       expect(await ask(server.url, { method: 'GET', path, headers: { origin: 'https://evil.example' } })).toBe(403);
@@ -155,7 +155,7 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
     expect(wrong).toEqual([]);
     expect([kept.types.length, kept.bad]).toEqual([letIn, []]);
 
-    // A token that was rotated, taken away or laid open is none.
+    // A token that was replaced, removed or made readable to others is not accepted.
     const good: Asked = { headers: welcome, body: JSON.stringify(agentHooks(1)) };
     expect(await ask(server.url, good)).toBe(200);
     rotateToken(at.tokenFile);
@@ -183,7 +183,7 @@ it(`S4 another user of the machine (seed ${seed})`, { timeout: TIMEOUT_MS }, asy
   if (process.geteuid?.() !== 0) notRun(context, 'S4', fault, 'only root can be somebody else');
   const at = await stand();
   try {
-    // The way there is open: what keeps the other one out are the rights of what is ours.
+    // Other users can reach the folder: only the modes of our own files keep them out.
     for (const open of [at.folder, join(at.folder, 'config')]) chmodSync(open, 0o755);
     expect(await ask(at.server.url, { headers: at.welcome, body: JSON.stringify(agentHooks(1)) })).toBe(200);
     const files = [at.tokenFile, join(at.state, 'inbox')];
@@ -245,7 +245,7 @@ it(`S5 ${crowd.slow} slow and ${crowd.idle} idle connections, and worse (seed ${
       const found: number[] = [];
       for (let n = 0; n < count; n += 1) {
         const beginMs = performance.now();
-        // A new connection each time, which has to find room among all the others.
+        // A new connection each time, which needs a place among all the others.
         expect(await ask(server.url, good)).toBe(200);
         found.push(performance.now() - beginMs);
       }
@@ -282,7 +282,8 @@ it(`S5 ${crowd.slow} slow and ${crowd.idle} idle connections, and worse (seed ${
     for (let n = 0; n < crowd.idle; n += 1) await attack(() => undefined);
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000, 0x20), Buffer.from('\r\n')]);
     for (let n = 0; n < crowd.other; n += 1) {
-      // A head without end, one that announces its length in two ways, a body without end, one of 100 MB, one by drops.
+      // A head without end, a head with two different lengths, a body without end, a body of 100 MB, and a body that
+      // arrives slowly.
       await attack(socket => again(socket, 1, () => `X-${'y'.repeat(4_000)}: z\r\n`));
       await attack(socket => socket.write(`${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`));
       await attack(socket => {
@@ -353,7 +354,7 @@ it(`S4 ${fuzzed} requests at random, by HTTP and by bare connections (seed ${see
     expect(kept.types.length).toBeGreaterThan(0);
     const known = [0, 100, 200, 207, 400, 401, 403, 404, 405, 408, 413, 415, 417, 421, 431];
     expect([...statuses.keys()].filter(code => !known.includes(code))).toEqual([]);
-    // Nothing lies anywhere but in the inbox.
+    // All files are in the inbox.
     expect(names).toEqual(['config', 'inbox', 'state']);
   } finally {
     agent.destroy();
@@ -382,7 +383,7 @@ const oddities = [
   '\ud800',
 ];
 
-/** A valid request in which some things went wrong. */
+/** A valid request with a few faults. */
 function madeUp({ welcome }: Standing, random: Random): Asked {
   const event = pick(random, [
     agentHooks(Math.floor(random() * 1e6)),
@@ -450,7 +451,7 @@ function madeUp({ welcome }: Standing, random: Random): Asked {
   return { method, path, headers, body: method === 'POST' || method === 'PUT' ? body : '' };
 }
 
-/** As bytes, which no client would send so. Each ends, or is cut off by the server. */
+/** Bytes that no HTTP client would send. Each request ends, or the server closes its connection. */
 function asBytes({ method, path, headers, body = '' }: Asked, random: Random): Uint8Array {
   const length = Buffer.byteLength(body);
   const host = headers.host ?? '127.0.0.1';
@@ -477,7 +478,7 @@ function asBytes({ method, path, headers, body = '' }: Asked, random: Random): U
   const bytes = Buffer.concat([Buffer.from(head, 'latin1'), sent]);
   for (let n = 0; random() < 0.2 && n < 4; n += 1)
     bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
-  // Two at once, the second of which must not be heard in the place of the first.
+  // Two requests at once: the answer to the second one must not come in the place of the first one.
   return random() < 0.1 ? Buffer.concat([bytes, bytes]) : bytes;
 }
 
@@ -497,7 +498,7 @@ it(`R3 serve is killed ${kills} times (seed ${seed})`, { timeout: TIMEOUT_MS }, 
       const now = await serving(house);
       server = now;
       const until = next + perKill;
-      // Somewhere in the middle of these, or while they are delivered.
+      // The kill comes in the middle of these requests, or during their delivery.
       const deadline = next + Math.floor(random() * perKill);
       let isKilled = false;
       const lane = async (): Promise<void> => {
@@ -525,7 +526,7 @@ it(`R3 serve is killed ${kills} times (seed ${seed})`, { timeout: TIMEOUT_MS }, 
     expect(await ask(server.url, { headers: server.welcome, body: JSON.stringify(fresh) })).toBe(200);
     owed.add(String(fresh.event_id));
     expect(await server.stop()).toBe(0);
-    // What a kill tore was never promised, and is old enough to say so.
+    // A fragment that a kill tore was never confirmed, and it is old enough to count as torn.
     for (const name of readdirSync(join(house.state, 'inbox'))) makeOld(join(house.state, 'inbox'), name);
     expect((await byHand(house, '60s')).status).toBe(0);
     const received = receivedBy(collector);
@@ -557,7 +558,7 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
   const server = await serving(house);
   try {
     await until(() => existsSync(join(house.state, 'lock')), 20_000);
-    // Front ends see a delivery at work: the server's own process.
+    // Front ends find a delivery at work: the process of the server.
     expect(Number.parseInt(readFileSync(join(house.state, 'lock'), 'utf8'), 10)).toBe(server.child.pid);
     const ids: string[] = [];
     for (let round = 0; round < rounds; round += 1) {
@@ -575,7 +576,7 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
       expect(ran.status).toBeLessThanOrEqual(1);
     }
     await until(() => ids.every(id => receivedBy(collector).records.has(id)), 60_000);
-    // It delivers again when the others have gone.
+    // The server delivers again when the other processes have ended.
     await until(() => ownerOf(house.state) === server.child.pid, 60_000);
     const rssMb = memoryOf(server.child.pid ?? 0) ?? 0;
     expect(await server.stop()).toBe(0);
@@ -602,7 +603,7 @@ function ownerOf(state: string): number | undefined {
   try {
     return Number.parseInt(readFileSync(join(state, 'lock'), 'utf8'), 10);
   } catch {
-    // Between two owners.
+    // The moment between two owners.
     return undefined;
   }
 }

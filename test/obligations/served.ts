@@ -1,4 +1,4 @@
-/** The real program serving a house: started, killed, started again. */
+/** The real program with `serve`: started, killed, started again. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -6,12 +6,12 @@ import type { House } from '../wire/house.ts';
 
 export interface Serving {
   url: string;
-  /** Headers of a sender who may come in. */
+  /** The headers of a sender with access. */
   welcome: Record<string, string>;
   child: ChildProcess;
-  /** With SIGTERM, and to its end; answers with its exit code. */
+  /** Stops it with SIGTERM, waits for its end, and returns its exit code. */
   stop(): Promise<number | null>;
-  /** With SIGKILL. */
+  /** Stops it with SIGKILL. */
   kill(): Promise<void>;
 }
 

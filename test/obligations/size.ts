@@ -1,4 +1,4 @@
-/** How much a run tries, and from which seed. Both come from the environment, so that a run can be repeated. */
+/** The amount of work of a run, and its seed. Both come from the environment, so that a run can be repeated. */
 
 const sizes = ['quick', 'ci', 'full'] as const;
 export type Size = (typeof sizes)[number];

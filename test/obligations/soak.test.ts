@@ -1,7 +1,7 @@
 /**
- * Everything at once, for as long as one likes: agents at work, deliveries killed and stopped, hooks killed, a collector
- * with moods. What the agents were told was recorded must arrive, whole and with the same bytes however often; memory
- * does not grow, and no litter stays.
+ * All faults at once, for a given time: agents at work, killed and suspended deliveries, killed hooks, a collector that
+ * fails at random. Every event that a hook confirmed must arrive, complete and with the same bytes in each repetition.
+ * Memory does not grow, and no leftover files stay.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -95,7 +95,7 @@ it(`R16 ${minutes} minutes of random faults (seed ${seed})`, { timeout: minutes 
       const now = books(house)?.destinations.at(0);
       return now !== undefined && now.spans.waiting + now.logs.waiting === 0;
     }, 60_000).finally(() => clearInterval(kicks));
-    // The last one out takes a lock along that a killed one left.
+    // The last delivery removes the lock that a killed one left.
     await byHand(house, '20s');
     await until(() => !existsSync(join(house.state, 'lock')), 60_000);
 
@@ -128,7 +128,7 @@ it(`R16 ${minutes} minutes of random faults (seed ${seed})`, { timeout: minutes 
     expect(received.repeatedRequests).toBeLessThanOrEqual(faults.killed);
     expect(after.balanced).toBe(true);
     expect(Math.max(...memory)).toBeLessThanOrEqual(256);
-    // Flat: the last third needs no more than the first did, but for what a collector of garbage leaves to chance.
+    // Flat: the last third needs no more memory than the first one, within the variation of the garbage collector.
     const third = Math.ceil(memory.length / 3);
     if (minutes >= 5) expect(median(memory.slice(-third))).toBeLessThanOrEqual(median(memory.slice(0, third)) * 1.3);
     for (const place of ['rounds', 'inbox']) expect(litterIn(join(house.state, place)), place).toEqual([]);
@@ -141,7 +141,7 @@ it(`R16 ${minutes} minutes of random faults (seed ${seed})`, { timeout: minutes 
   }
 });
 
-/** Torn fragments of killed hooks are no litter as long as they are young. */
+/** Young torn fragments of killed hooks do not count as leftover files. */
 function litterIn(folder: string): string[] {
   return readdirSync(folder).filter(name => {
     const text = readFileSync(join(folder, name), 'utf8');
@@ -168,7 +168,7 @@ function killedHook(command: string, id: string, random: Random, env: Record<str
       try {
         process.kill(child.pid, 'SIGKILL');
       } catch {
-        // It ended in this moment.
+        // The process ended in this moment.
       }
     }, random() * 20);
   });
@@ -179,7 +179,7 @@ function residentMb(pid: number): number | undefined {
     const [, kb] = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     return kb === undefined ? undefined : Number(kb) / 1024;
   } catch {
-    // It has ended.
+    // The process has ended.
     return undefined;
   }
 }

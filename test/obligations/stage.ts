@@ -1,4 +1,4 @@
-/** Where the tests of this folder take place: a house with a collector, or a state folder that was filled beforehand. */
+/** The environment of the tests in this folder: a house with a collector, or a state folder with prepared fragments. */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ export async function stage(options: CollectorOptions = {}): Promise<Stage> {
   };
 }
 
-/** As a person types it. This process goes on meanwhile: the collector lives in it. */
+/** As a person types it. This process keeps running, because the collector is in it. */
 export function byHand(house: House, wait: string, env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((settled, failed) => {
     const child = spawn(process.execPath, [house.bin, 'deliver', '--wait', wait], {
@@ -56,7 +56,7 @@ export function byHand(house: House, wait: string, env: Record<string, string> =
   });
 }
 
-/** A folder of one's own that goes with everything in it. */
+/** A temporary folder, which is removed with its content. */
 export function room(parent = tmpdir()): { folder: string; leave: () => void } {
   const folder = mkdtempSync(join(parent, 'otel-hooks-obligations-'));
   return { folder, leave: () => rmSync(folder, { recursive: true, force: true }) };
@@ -69,7 +69,7 @@ export const copyOf = (from: string, to: string): string => {
 
 const someInstallation = { id: 'a'.repeat(32), key: 'b'.repeat(64) };
 
-/** A state folder of an installation that is always the same, so that two deliveries give the same bytes. */
+/** A state folder of an installation with constant ids, so that two deliveries give the same bytes. */
 export function founded(folder: string, installation: unknown = someInstallation): string {
   const store = openStore({ folder, access: 'own' });
   store.commit({ documents: [{ name: 'installation', value: installation }] });
@@ -89,13 +89,13 @@ export function installationIn(folder: string): unknown {
 export interface Filling {
   env: Record<string, string>;
   random: Random;
-  /** When the first was written; by default an hour ago. */
+  /** The time of the first fragment; the default is an hour ago. */
   startMs?: number;
-  /** How many were written before, into the same folder. */
+  /** The number of fragments that were written to the same folder before. */
   after?: number;
 }
 
-/** Fragments as the Node front end writes them, in the given order; answers with their names. */
+/** Writes fragments as the Node front end does, in the given order. Returns their names. */
 export function fill(
   folder: string,
   order: readonly HookCall[],
@@ -117,7 +117,7 @@ export function fill(
   });
 }
 
-/** Gives the file an old time, before the last boot: no writer is at work on it. */
+/** Gives the file a time before the last boot, so that no process can be writing it. */
 export function makeOld(folder: string, name: string): void {
   const path = join(folder, name.replace(/^[^-]+/, 'earlier0'));
   renameSync(join(folder, name), path);
@@ -138,7 +138,7 @@ export function deliverHere(
   return program({
     stateFolder,
     byHand: true,
-    // It leaves when all is sent; what limits it is how busy the machine is.
+    // It ends when everything is sent; its speed depends only on the machine.
     waitMs: bySize({ quick: 60_000, ci: 60_000, full: 1_800_000 }),
     surroundings: {
       env: {},
@@ -162,7 +162,7 @@ export function booksOf(folder: string): StatusBooks {
 
 export const receivedBy = (collector: Collector): Received => receivedIn(takenBy(collector));
 
-/** All that was told, as the spans and records that it implies, and nothing else. */
+/** The spans and records of all hooks, and no others. */
 export function checkWhole(received: Received, expected: Expected): void {
   expect(received.records.size).toBe(expected.records);
   expect(received.spans.size).toBe(expected.spans.size);
@@ -199,12 +199,12 @@ export function checkBooks(house: House, expected: Expected): void {
   ]);
 }
 
-/** Ids that only one side has, or that are not the same on both. */
+/** Ids that only one side has, or whose bytes differ. */
 export function differences(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): string[] {
   return [...new Set([...one.keys(), ...other.keys()])].filter(id => one.get(id) !== other.get(id));
 }
 
-/** What of a load is missing at the collector, in items. */
+/** The items of a load that the collector lacks. */
 export function lostOf(received: Received, expected: Expected): number {
   const spans = [...expected.spans.keys()].filter(id => !received.spans.has(id)).length;
   return spans + Math.max(0, expected.records - received.records.size);

@@ -1,7 +1,7 @@
 /**
- * Other things in the place of every file and folder of the state folder: links, pipes, devices, files with a second
- * name, folders. Hooks and deliver end as always and in time, and nothing that lies outside is read, changed or waited
- * for. In the quick size some of all combinations, others each time.
+ * Foreign entries in the place of every file and folder of the state folder: links, pipes, devices, files with a second
+ * name, folders. Hooks and deliver end normally and in time, and they do not read, change or wait for anything outside.
+ * The quick size tries some of the combinations, different ones in each run.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -41,14 +41,14 @@ let deliverer: string;
 let commands: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
-  // At first bodies are to wait in the outbox.
+  // At first bodies must wait in the outbox.
   let status = 503;
   collector = await startCollector({ answer: () => ({ status }) });
   house = furnish('built', 'otel-hooks-strangers-');
   expect(enable(house, undefined).status).toBe(0);
   commands = commandsIn(house);
   fs.rmSync(house.state, { recursive: true });
-  // Hooks cannot start deliver and leave a sign; delivery is started below.
+  // Hooks cannot start deliver and leave a marker; delivery is started below.
   deliverer = `${house.deliver}.mjs`;
   fs.renameSync(house.deliver, deliverer);
   template = await furnished(join(house.folder, 'template'));
@@ -59,7 +59,7 @@ afterAll(async () => {
   await collector.close();
 });
 
-/** A state folder in which every kind of file lies that there ever is. */
+/** A state folder with a file of every kind. */
 async function furnished(folder: string): Promise<string> {
   const random = randomOf(seed);
   founded(folder);
@@ -101,7 +101,7 @@ const kinds: Record<string, Kind> = {
     fs.writeFileSync(path, 'theirs');
     fs.chownSync(path, 54_321, 54_321);
   },
-  // Reading it never ends.
+  // A read of this file never ends.
   'an endless device': path => void execFileSync('mknod', [path, 'c', '1', '5']),
 };
 const ofRoot = ['an endless device', "somebody else's folder", "somebody else's file"];
@@ -141,13 +141,13 @@ describe('S1 strangers in the state folder', () => {
 /** Names that appear and vanish while delivery runs. */
 const passing = ['lock', 'lock.wanted', 'lock.watch', 'lock.stale'];
 
-/** Of files that differ by their session or number alone, one. */
+/** One of the files that differ only by their session or number. */
 function oneOfEach(names: string[]): string[] {
   const shapes = new Map(names.map(name => [name.replace(/[0-9a-f]{32}|\d{12}-\d{5}|\d+-\d+$/g, '*'), name]));
   return [...shapes.values()];
 }
 
-/** The ones that matter most are always among them. */
+/** The most important ones are always included. */
 function someOf(all: Case[], count: number, random: Random): Case[] {
   const always = all.filter(
     ({ name, kind }) =>
@@ -179,13 +179,14 @@ async function meet({ name, kind }: Case, tag: string): Promise<{ faults: string
     longestHookMs = Math.max(longestHookMs, tookMs);
     if (JSON.stringify(ran) !== JSON.stringify(harmless)) faults.push(`the ${mouth} hook: ${JSON.stringify(ran)}`);
   }
-  // An owner that cannot be read may be one all the same, and is watched for half a minute: test/store/lock.test.ts.
+  // An owner that cannot be read may still live, so the others wait for half a minute: test/store/lock.test.ts.
   if (name !== 'lock' || !fs.lstatSync(path, { throwIfNoEntry: false })?.isFile()) {
     const { ran } = await start(process.execPath, [deliverer, '--wait', '10s', '--state-dir', state], '', {});
     if (ran.status !== 0 && ran.status !== 1) faults.push(`deliver: ${JSON.stringify(ran)}`);
   }
   try {
-    // The one that is torn may be too young for a verdict. A lock that says nothing, and a refused inbox, keep events waiting.
+    // The torn fragment may be too young to be set aside. Events wait behind a lock without content and behind a
+    // refused inbox.
     const { waiting } = booksOf(state).fragments;
     if (waiting > 1 && name !== 'lock' && !name.startsWith('inbox')) faults.push(`${waiting} fragments wait`);
   } catch (error) {
@@ -206,7 +207,7 @@ function hook(mouth: Mouth, state: string): Promise<{ ran: Ran; tookMs: number }
     : start(process.execPath, [house.bin, 'hook', '--tool', AGENT, '--event', 'PreToolUse'], payload, env);
 }
 
-/** A process that is ended when it does not end. */
+/** A process that does not end in time is killed. */
 function start(
   program: string,
   words: string[],
@@ -228,7 +229,7 @@ function start(
   });
 }
 
-/** All that could be seen to have changed. */
+/** Every visible property that a change would affect. */
 function factsOf(folder: string): Record<string, string> {
   const names = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 /**
- * The n-th call of the system fails, once or from then on: in the hooks every call of their own, in deliver every call
- * that concerns the state folder. What was recorded before stays; the event in hand is lost at most, and if a file of it
- * lies there it is counted; a later hook and a later delivery work as if nothing had been.
+ * The n-th system call fails, once or from then on. In hooks every own call fails in turn, in deliver every call that
+ * concerns the state folder. Events that were recorded before stay. At most the event in hand is lost, and if a part of
+ * its file is on the disk, it is counted. A later hook and a later delivery work normally.
  */
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const why = 'there is no C compiler for the library that lets calls fail';
 
-/** Every call in turn, or so many of them. */
+/** Every call in turn, or a sample of this size. */
 function callsOf(count: number, most: number): number[] {
   const random = randomOf(seed);
   const all = Array.from({ length: count }, (_, i) => i + 1);
@@ -58,13 +58,13 @@ function callsOf(count: number, most: number): number[] {
   return all;
 }
 
-/** Each of these calls with each way to fail in the full size, else with one, another each time. */
+/** Each of these calls with each error in the full size, otherwise with one error, a different one in each run. */
 function injectionsOf(calls: number[], common: Pick<Injection, 'from' | 'except'>): Injection[] {
   const ways = (call: number): readonly Fault[] =>
     size === 'full' ? faults : [faults[(call + seed) % faults.length] ?? 'EIO'];
   return calls.flatMap(call =>
     ways(call).flatMap(fault =>
-      // An interruption does not repeat for ever.
+      // The error EINTR does not repeat for ever.
       (fault === 'EINTR' ? [false] : [false, true]).map(lasting => ({ ...common, call, fault, lasting })),
     ),
   );
@@ -73,18 +73,18 @@ function injectionsOf(calls: number[], common: Pick<Injection, 'from' | 'except'
 const sayOf = ({ call, fault, lasting }: Injection): string => `${fault} at ${call}${lasting ? ' and after' : ''}`;
 
 /**
- * Node ends itself when one of these fails, and a shell goes on with the input that it had when it could not put another
- * in its place; the system has no reason to refuse them what they ask for.
+ * Node aborts when one of these calls fails. A shell continues with its present input when it cannot replace it. A
+ * system has no reason to refuse these calls.
  */
 const neverRefused = ['fcntl', 'fcntl64', 'close', 'dup2'];
 
 const inShell = { from: { file: 'hook.sh', whenClosed: false }, except: ['dup2'] };
-/** It ends with 1, and asks no script, when it cannot put a descriptor aside for a redirection. */
+/** The shell ends with 1, before it runs the script, when it cannot save a descriptor for a redirection. */
 const inBusybox = { ...inShell, except: [...inShell.except, 'fcntl', 'fcntl64'] };
 const inNode = { from: { file: 'otel-hooks.cjs', whenClosed: true }, except: neverRefused };
 /**
- * In the quick size one shell stands for all. When nothing works any more, bash says so aloud by itself, and zsh gives up
- * with a code of its own as soon as it cannot start a process; neither lets a script have a word in it.
+ * In the quick size one shell represents all shells. When every call fails, bash prints an error, and zsh ends with its
+ * own exit code when it cannot start a process. The script cannot prevent either.
  */
 const own = shells.filter(({ name }) => name === 'dash' || name === 'busybox ash');
 const judged = [...bySize({ quick: own.slice(0, 1), ci: own, full: own }), node];
@@ -148,7 +148,7 @@ interface Recorded {
   noted: boolean;
 }
 
-/** One hook, and what it left. */
+/** One hook, and the files that it left. */
 async function recorded(house: House, frontEnd: FrontEnd, env: Record<string, string>): Promise<Recorded> {
   const before = new Set(readdirSync(house.inbox));
   const problems = join(house.state, 'problems');
@@ -177,7 +177,7 @@ async function recorded(house: House, frontEnd: FrontEnd, env: Record<string, st
   };
 }
 
-/** Everything that lies there, delivered once all writers must be over. */
+/** Delivers everything in the folder, at a time when no writer can be at work. */
 async function deliverLater(house: House): Promise<{ delivered: number; quarantined: number; waiting: number }> {
   for (const name of readdirSync(house.inbox)) makeOld(house.inbox, name);
   rmSync(join(house.state, 'lock'));
@@ -208,7 +208,7 @@ it(`R4 a call fails in deliver (seed ${seed})`, { timeout: TIMEOUT_MS }, async c
     for (let each = injections.pop(); each !== undefined; each = injections.pop()) {
       const { ran, failed, books, received } = await deliver(each);
       const name = `${sayOf(each)} (${failed})`;
-      // Its own way to end badly is an exit code.
+      // Delivery reports a failure by its exit code.
       if (ran.status !== 0 && ran.status !== 1) wrong.push(`${name}: ${JSON.stringify(ran)}`);
       if (books === undefined || imbalances(books).length > 0) wrong.push(`${name}: ${JSON.stringify(books)}`);
       const { expected } = load;
@@ -227,7 +227,7 @@ it(`R4 a call fails in deliver (seed ${seed})`, { timeout: TIMEOUT_MS }, async c
 });
 
 interface Station {
-  /** Filled, delivered while a call fails, and delivered again in peace. */
+  /** The folder is filled, delivered while a call fails, and delivered again without faults. */
   deliver(injection: Injection): Promise<{
     ran: Ran;
     calls: number;
@@ -237,7 +237,7 @@ interface Station {
   }>;
 }
 
-/** A collector and a state folder of one's own, so that several can be at work at once. */
+/** A collector and a state folder of its own, so that several tests can run at once. */
 async function station(injector: Injector, load: Load): Promise<Station> {
   const { folder, leave } = room();
   const own = await startCollector();

@@ -1,4 +1,7 @@
-/** Requests that a web page or a hostile client sends, over real sockets: what is answered, and that nothing of them is kept. */
+/**
+ * Requests that a web page or a hostile client sends, over real sockets: the answer to each, and that nothing of them
+ * is kept.
+ */
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -7,7 +10,7 @@ import { bySize } from '../obligations/size.ts';
 import { agentHooks, raw, type Standing, stand } from './standing.ts';
 
 let at: Standing;
-/** Bodies that never end are given up soon. */
+/** The server gives up bodies without end after a short time. */
 let hurried: Standing;
 let right: string;
 beforeAll(async () => {
@@ -38,7 +41,7 @@ const statusesIn = (answer: string): number[] =>
   [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => Number(code));
 const send = async (bytes: Buffer): Promise<number[]> => statusesIn(await raw(at.server.url, bytes, 5_000));
 
-/** Each is the whole good request with something else in it. */
+/** Each is the complete good request with one change. */
 type Attack = [what: string, bytes: () => Buffer, answers: number[]];
 const swapped =
   (from: string, ...to: string[]) =>

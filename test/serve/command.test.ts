@@ -1,4 +1,4 @@
-/** `otel-hooks serve` as a person types it, where it does not come to listening, and TLS where it does. */
+/** `otel-hooks serve` as a person types it: the cases in which it refuses to listen, and TLS. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ async function serve(...words: string[]): Promise<{ code: number; out: string; e
   return { code, ...output };
 }
 
-/** A certificate for a name, signed by itself, also in files. */
+/** A self-signed certificate for a name, also as files. */
 async function certified(name: string): Promise<{ cert: Buffer; key: Buffer; files: string[] }> {
   const { cert, key } = await selfSigned(name);
   const files = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
@@ -79,7 +79,7 @@ it.skipIf(process.platform === 'win32')('refuses a key that others can read, and
     expect(err).toContain(`chmod 600 ${key}`);
   }
   chmodSync(key, 0o640);
-  // It gets as far as the address.
+  // The command gets as far as the address.
   const taken = await serve('--cert', cert, '--key', key, '--listen', '192.0.2.1:1');
   expect(taken.err).toContain('192.0.2.1:1');
   expect(taken.err).not.toContain('cannot be used for TLS');
@@ -90,7 +90,7 @@ it('listens without TLS at any address when a proxy does TLS, with a token from 
   const words = ['--tls-elsewhere', '--listen', '192.0.2.1:1', '--token-file', missing];
   expect((await serve(...words)).err).toContain(`${missing} cannot be used as the token`);
   writeFileSync(missing, 't'.repeat(43), { mode: 0o440 });
-  // It gets as far as the address.
+  // The command gets as far as the address.
   expect((await serve(...words)).err).toContain('nothing can be received at 192.0.2.1:1');
   const { out } = await serve(
     ...words,

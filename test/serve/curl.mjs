@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * What docs/serve.md uses of curl, for machines without curl: `-H`, `-d`, `--data-binary @-`, `--fail-with-body`, `-s`.
- * An option that it does not know is an error, so that the page cannot use more than is tried.
+ * The options of curl that docs/serve.md uses, for machines without curl: `-H`, `-d`, `--data-binary @-`,
+ * `--fail-with-body`, `-s`. An option that it does not know is an error, so that the page cannot use more than is
+ * tried.
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

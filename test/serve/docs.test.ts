@@ -1,4 +1,4 @@
-/** docs/serve.md, done by a reader who knows nothing else: each of its lines runs, and what they send arrives. */
+/** docs/serve.md, followed line by line: each of its lines runs, and the events that they send arrive. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -91,7 +91,7 @@ it('the lines for a shell run and give the documented answers', () => {
 it('the lines that make a certificate make one that serve takes', context => {
   needs(context, 'openssl');
   const [, , , , tls = ''] = blocks('sh');
-  // The server that it is for would listen to everybody.
+  // The server in this text would listen to all machines.
   sh(
     tls.replace(/^otel-hooks serve.*$/m, 'otel-hooks serve --print-unit systemd --listen 0.0.0.0:4319 --cert cert.pem'),
   );
@@ -99,7 +99,7 @@ it('the lines that make a certificate make one that serve takes', context => {
 
 it('the program with a CloudEvents SDK sends in both modes, and its event counts once', () => {
   const [program = ''] = blocks('js');
-  // Where the SDK is found: beside the packages of this repository.
+  // The folder with the SDK: the packages of this repository.
   symlinkSync(join(root, 'node_modules'), join(house.project, 'node_modules'));
   writeFileSync(join(house.project, 'send.mjs'), here(program));
   expect(execFileSync(process.execPath, ['send.mjs'], { cwd: house.project, env: house.env, encoding: 'utf8' })).toBe(
@@ -131,7 +131,10 @@ function post({ url, headers, body }: Post): Promise<{ status: number | undefine
   });
 }
 
-/** What the agent makes of its settings: values of headers name variables, and those that are not allowed are empty. */
+/**
+ * The agent's treatment of its settings: values of headers name variables, and variables that are not allowed are
+ * empty.
+ */
 function posted(): Post {
   const [settings = ''] = blocks('json');
   const { hooks } = JSON.parse(here(settings)) as {

@@ -16,13 +16,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(stateFolder, { recursive: true, force: true }));
 
-/** What lies in the inbox at this moment, a file each. */
+/** The files in the inbox at this moment. */
 function files(): string[] {
   let names: string[];
   try {
     names = readdirSync(join(stateFolder, 'inbox')).sort();
   } catch {
-    // It is made with the first file.
+    // The folder is made with the first file.
     return [];
   }
   return names.map(name => {

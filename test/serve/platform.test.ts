@@ -23,7 +23,7 @@ interface Sent {
   body?: Uint8Array | string;
 }
 
-/** `fetch` would set the Host header by itself. */
+/** `fetch` would set its own Host header. */
 function send(at: Standing, { path, host, headers = {}, body }: Sent): Promise<{ status: number; text: string }> {
   const { port } = new URL(at.server.url);
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** What a sender gets for what it sends, and what then lies in the inbox. */
+/** The answer to each request, and the files in the inbox afterwards. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The HTTP mouth in this process, over a state folder of its own; delivery is the test's. */
+/** The HTTP server in this process, with a state folder of its own; the test runs delivery. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,9 +14,9 @@ export interface Standing {
   state: string;
   tokenFile: string;
   token: Token;
-  /** Headers of a sender who may come in. */
+  /** The headers of a sender with access. */
   welcome: Record<string, string>;
-  /** What lies in the inbox, in order; each is complete or this throws. */
+  /** The fragments in the inbox, in order; throws if one is not complete. */
   fragments(): Fragment[];
   leave(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function stand(options: Partial<EventServerOptions> = {}): Promise<
   };
 }
 
-/** What the drain makes of all that lies in the inbox: types of events, and what it set aside. */
+/** The result of the drain over the whole inbox: types of events, and the items that it set aside. */
 export function drained(at: Standing): { types: string[]; bad: string[] } {
   const found = { types: [] as string[], bad: [] as string[] };
   const player = playerOf();
@@ -115,7 +115,10 @@ export const cloudEvent = (data: unknown, more: object = {}): Record<string, unk
   ...more,
 });
 
-/** Bytes over a bare connection; answers with all that came back until the server closed it, or the time was up. */
+/**
+ * Sends bytes over a bare connection; returns everything that came back until the server closed it or the time was
+ * over.
+ */
 export function raw(url: string, bytes: string | Uint8Array, withinMs = 15_000): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise(resolve => {
@@ -125,7 +128,7 @@ export function raw(url: string, bytes: string | Uint8Array, withinMs = 15_000):
     socket.on('data', part => {
       answer += part.toString('latin1');
     });
-    // A server that cuts us off has said what it had to say.
+    // A server that closes our connection has sent its answer.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       clearTimeout(late);

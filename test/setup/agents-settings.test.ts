@@ -133,7 +133,7 @@ for (const each of enabled) {
       expect(settings.afterwards).toMatch(/[.]$/);
     });
 
-    // Other scopes have the same shape elsewhere.
+    // Other scopes have the same shape at other paths.
     for (const file of settings
       .files('global', places, nothing, one)
       .filter(({ path, add }) => add && path.endsWith('.json'))) {

@@ -1,4 +1,7 @@
-/** Files in every state that a machine can have them in: never damaged, always explained. And the commands as shells see them. */
+/**
+ * Files in every state that can occur on a machine: the commands never damage one, and always explain a refusal. Also
+ * the commands as shells run them.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-/** One for each kind of file and each way of running hooks: the rest have the same. */
+/** One agent for each kind of file and each way of running hooks: the other agents have the same code. */
 const ways = ['codex', 'cursor', 'kiro', 'opencode', 'cline', 'antigravity'];
 const ids = agents.map(({ id }) => id);
 
@@ -80,7 +83,7 @@ describe.each(ids)('%s', id => {
     make(file);
     const before = fs.lstatSync(file);
     const result = planSetup(setup(id));
-    // Where a hook of its own is in the way, another folder is taken.
+    // If a hook of the person is in the way, the hook goes into another folder.
     if (id === 'cline' && result.ok) {
       expect(['UTF-16 without a mark', 'binary']).toContain(name);
       expect(result.plan.changes.map(change => change.file)).not.toContain(file);
@@ -98,7 +101,7 @@ describe.each(ids)('%s', id => {
 });
 
 const MB = 1024 * 1024;
-/** A file of a project comes with a clone: each text is made to cost a parser or an editor much. */
+/** A file of a project comes with a clone: each text tries to make a parser or an editor slow. */
 const hostile: [what: string, text: string][] = [
   ['nested 200,000 levels deep', '{"a":'.repeat(MB / 5)],
   ['of 90,000 members', `{${Array.from({ length: 90_000 }, (_, i) => `"k${i}":1`).join(',')}}`],
@@ -170,7 +173,8 @@ describe.each(ids)('%s', id => {
     const silent = { status: 0, stdout: reply.stdout && `${reply.stdout}\n`, stderr: '' };
     expect(run()).toMatchObject(silent);
     expect(fs.readdirSync(join(home, 'state/inbox'))).toHaveLength(1);
-    // The script is gone: an agent hears nothing of it. Its program goes with it, and is not asked.
+    // The script is missing: the agent gets no output and no error. A hook that is a program itself is missing too, so
+    // the agent does not call it.
     if (settings.runs.posix === 'program') return;
     fs.rmSync(join(home, 'data'), { recursive: true });
     expect(run()).toMatchObject(silent);
@@ -197,7 +201,7 @@ describe.each(ways)('%s', id => {
 it('a failed write restores the files that were written before it', () => {
   fs.mkdirSync(join(home, '.kiro/agents'), { recursive: true });
   fs.writeFileSync(join(home, '.kiro/agents/a.json'), '{}');
-  // No user can make a file there.
+  // No user can make a file here.
   fs.symlinkSync('/proc/otel-hooks.json', join(home, '.kiro/agents/b.json'));
   const plan = planned(setup('kiro'));
   expect(plan.changes.map(({ file }) => file.replace(home, '~'))).toEqual([

@@ -1,4 +1,4 @@
-/** Hooks that are programs in folders: one of a name in each. */
+/** Hooks that are programs in folders: each folder has one program for each name. */
 import { describe, expect, it } from 'vitest';
 import { settings } from '../../src/agents/cline/settings.ts';
 

@@ -88,7 +88,7 @@ describe.each(corpus)('%s %s', (id, _, path, text) => {
   });
 });
 
-/** Without lists: our entries follow the entries of a list, which the shared suite checks. */
+/** Without lists: our entries are behind the entries of a list, which the shared suite checks. */
 function withoutLists(value: unknown): object {
   return JSON.parse(JSON.stringify(value, (_, each: unknown) => (Array.isArray(each) ? undefined : each)));
 }

@@ -1,4 +1,4 @@
-/** Links that a clone brings, and links of the person's own: which file a change of settings reaches. */
+/** Links in a clone and links of the user: which file a change of settings reaches. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,8 +1,10 @@
-/** Texts of JSON settings as people and programs leave them: every layout, hooks of others, comments, odd values. */
+/** Texts of JSON settings as people and programs write them: every layout, hooks of others, comments, odd values. */
 import fc from 'fast-check';
 
 export interface JsonSettings {
-  /** The member that holds hooks, and the events of it that are ours to write; none: the hooks are one array. */
+  /**
+   * The member with the hooks, and the events in it that otel-hooks writes; without a member, the hooks are one array.
+   */
   root: string;
   events: readonly string[];
   isList: boolean;
@@ -85,7 +87,7 @@ const noisy = (value: fc.Arbitrary<unknown>) =>
       return `${hasMark ? '\ufeff' : ''}${noise()}${print(each)}${noise()}`;
     });
 
-/** What happens to files: cut off, mangled, in another encoding's clothes. */
+/** Damage to files: truncated, changed, or in another encoding. */
 export const broken = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc
     .tuple(text, fc.nat(), fc.constantFrom('cut', 'twice', 'tabs', 'nul', 'swap', 'quote', 'yaml'))

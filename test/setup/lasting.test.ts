@@ -1,4 +1,4 @@
-/** Paths of the program that will not last, and paths that will. */
+/** Paths of the program that are temporary, and paths that are permanent. */
 import { expect, it } from 'vitest';
 import { whyNotLasting } from '../../src/setup/lasting.ts';
 

@@ -1,4 +1,4 @@
-/** What in a person's own files keeps registered hooks from running, as far as the agent writes it down. */
+/** Settings in a person's own files that keep registered hooks from running, as far as the agent documents them. */
 import { expect, it } from 'vitest';
 import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { isOurCommand } from '../../src/agents/files/our-command.ts';

@@ -1,4 +1,7 @@
-/** What became of a set-up since: Node moved, the package was upgraded, an older version or the Python package wrote it. */
+/**
+ * Changes after the set-up: Node moved, the package was upgraded, an older version or the Python package wrote the
+ * entries.
+ */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,7 +56,7 @@ describe.each(agents.map(({ id }) => id))('%s', id => {
   });
 });
 
-/** One for each way of running hooks. */
+/** One agent for each way of running hooks. */
 describe.each(['codex', 'cursor', 'opencode', 'cline', 'antigravity'])('%s', id => {
   it('is stale when Node or the package moved, and enabling again repairs it', () => {
     enable(setup(id));
@@ -127,7 +130,8 @@ describe('entries of the Python package', () => {
     expect(standingOf(made)).toMatchObject({ stale: [] });
     if (id !== 'cline') expect(fs.existsSync(join(home, path)) ? read(path) : '').not.toContain('langfuse');
     enable({ ...made, action: 'disable' });
-    // What the package made for itself holds nothing else, but it cannot be told from a person's empty file.
+    // A file that the package made for its own entries is empty afterwards, but it looks like an empty file of a
+    // person.
     if (without === undefined && id === 'copilot') expect(JSON.parse(read(path))).toEqual({ version: 1 });
     else expect(fs.existsSync(join(home, path)) ? read(path) : undefined).toBe(without);
   });

@@ -11,7 +11,7 @@ import { shellCommand } from '../../src/hook/script.ts';
 const RUNS = Number(process.env.SETTINGS_RUNS ?? 10);
 const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
 const theirs = '[[hooks.Stop]]\nhooks = [{ type = "command", command = "say done" }]\n';
-/** As the agent's files are where hooks stand in the TOML file already. */
+/** Agents' files that contain hooks as TOML tables already. */
 const [json, toml] = settings.files(
   'global',
   places,

@@ -1,4 +1,4 @@
-/** Reading back from the back ends, over their own HTTP interfaces. */
+/** Reads from the back ends, over their own HTTP interfaces. */
 import { execFileSync } from 'node:child_process';
 import type { SpanLike } from '../../src/view/span-node.ts';
 import { plainAttributes } from '../collector.ts';
@@ -20,7 +20,7 @@ export async function json<T>(base: string, path: string, query: { [name: string
   return JSON.parse(text) as T;
 }
 
-/** What appears sooner or later. Fails with what there was last when it does not. */
+/** Waits until a value appears. Fails with the last value when it does not. */
 export async function eventually<T>(
   read: () => Promise<T>,
   isThere: (value: T) => boolean,
@@ -47,7 +47,7 @@ export const pause = (ms: number): Promise<void> => new Promise(resolve => setTi
 const hexOf = (base64: string): string => Buffer.from(base64, 'base64').toString('hex');
 const msOf = (nanos: string): number => Number(BigInt(nanos) / 1_000n) / 1_000;
 
-/** The spans of a trace as Tempo holds them; a copy for each time that it holds one. */
+/** The spans of a trace in Tempo; each copy of a span counts. */
 export async function tempoSpans(stack: Stack, trace: string): Promise<StoredSpan[]> {
   interface Answer {
     trace: { resourceSpans?: { resource: Json; scopeSpans: { spans: Json[] }[] }[] };
@@ -127,7 +127,7 @@ export async function instanceOf(stack: Stack, session: string): Promise<string>
   return found?.labels.service_instance_id ?? '';
 }
 
-/** Events that were counted, by type. */
+/** The number of counted events, by type. */
 export async function countedEvents(stack: Stack, instance: string): Promise<{ [type: string]: number }> {
   const counter = `agent_hooks_pipeline_events_total{instance="${instance}"}`;
   const all = await samples(stack, `sum by (agent_hooks_event_type) (${counter})`);

@@ -68,7 +68,7 @@ test('two gateways require their token, keep whole traces that match a policy, a
   );
   for (const each of [gateway, other]) {
     await isUp(each);
-    // They look for each other every few seconds.
+    // The gateways look up each other every few seconds.
     await eventually(
       () => fetch(`http://127.0.0.1:${portOf(each, 8888)}/metrics`).then(answer => answer.text()),
       text => /^otelcol_loadbalancer_num_backends\S* 2$/m.test(text),
@@ -111,7 +111,8 @@ test('two gateways require their token, keep whole traces that match a policy, a
   ];
   const expensive = of(4, () => worked(machine, { turns: 3, calls: 4, model: 'claude-opus-4-1' }));
   const ordinary = of(12, () => worked(machine, { turns: 1, calls: 1 }));
-  // What they are kept for comes through the other door: whoever sees half of a trace would keep a fifth of them.
+  // The spans that match a policy arrive at the other gateway: a gateway that saw only half of a trace would keep a
+  // fifth of these traces.
   const halved = new Machine(stack.program, through(gateway, 'right'));
   machines.push(halved);
   const halves = of(8, randomUUID);
@@ -136,7 +137,7 @@ test('two gateways require their token, keep whole traces that match a policy, a
   send('Stop', 2_000, { stop_hook_active: false });
   send('SessionEnd', 1_000, { reason: 'other' });
   await Promise.all([halved.deliver(), machine.deliver()]);
-  /** Its spans in Tempo once they are as many as `show` prints. */
+  /** The spans of a trace in Tempo, once they are as many as `show` prints. */
   const whole = async (of: string, from = machine): Promise<StoredSpan[]> => {
     const [[trace, tree] = ['', '']] = await from.trees(of);
     return eventually(
@@ -152,7 +153,7 @@ test('two gateways require their token, keep whole traces that match a policy, a
     expect(root?.attributes['agent_hooks.cost.usd']).toBeGreaterThan(1);
     expect(root?.attributes['gen_ai.usage.output_tokens']).toBeLessThan(20_000);
   }
-  // All were decided on at about the same time.
+  // The gateways decided about all of them at about the same time.
   const found = await Promise.all(ordinary.map(each => search(stack, `{ span.session.id = "${each}" }`)));
   expect(found.filter(traces => traces.length > 0).length).toBeLessThan(ordinary.length);
 
@@ -170,7 +171,7 @@ test('two gateways require their token, keep whole traces that match a policy, a
 }, 240_000);
 
 test('the journal of a machine becomes log records without our delivery', async () => {
-  // Without a destination, hooks only give a journal.
+  // Without a destination, hooks only write a journal.
   const machine = new Machine(stack.program, { enabled: false });
   machines.push(machine);
   const sessions = { 'claude-code': machine.journey('subagents.journey'), opencode: statedCost(machine) };

@@ -1,6 +1,7 @@
 /**
- * The project's own compose file, once for all tests: free ports, a project name of its own, and nothing left
- * afterwards. Grafana also gets the alert rules of `grafana/alerting`, as a team does that uses Grafana's own alerting.
+ * The project's own compose file, started once for all tests: free ports, a project name of its own, and a complete
+ * removal afterwards. Grafana also gets the alert rules of `grafana/alerting`, as in a team that uses Grafana's own
+ * alerting.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -63,9 +64,9 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
   const project = `otel-hooks-test-${process.pid}`;
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-stack-'));
   const program = install(folder);
-  // Ryuk would be one more image to pull; the teardown below does its work.
+  // Ryuk would be one more image to download; the teardown below removes the containers.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
-  // The ports of the compose file listen there and nowhere else.
+  // The ports of the compose file listen on this address only.
   process.env.TESTCONTAINERS_HOST_OVERRIDE = '127.0.0.1';
   const services = ['tempo', 'loki', 'prometheus', 'jaeger', 'collector', 'grafana'];
   const health = Wait.forHealthCheck();
@@ -87,12 +88,12 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
     const docker = (...words: string[]): string => execFileSync('docker', words, { cwd: root, encoding: 'utf8' });
     const beside = docker('ps', '-aq', '--filter', `label=${besideLabel(project)}`).trim();
     if (beside !== '') docker('rm', '-f', '-v', ...beside.split('\n'));
-    // Without a profile compose would leave what belongs to it.
+    // Without a profile compose would leave the containers of the profile.
     const named = ['compose', '--progress', 'quiet', '-p', project, '--profile', '*'];
     docker(...named, 'down', '--volumes', '--remove-orphans', '--timeout', '1');
     rmSync(folder, { recursive: true, force: true });
   };
-  // An interrupted run leaves nothing either.
+  // An interrupted run leaves no containers either.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       down();

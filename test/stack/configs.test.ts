@@ -1,4 +1,4 @@
-/** The files of collector-config, by the real program. */
+/** The files of collector-config, checked by the real program. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Every query of every panel, every alert and recording rule in both forms, run against back ends that hold some
- * sessions: each must answer, and with data. Alerts fire on a day on which much goes wrong, and not on a normal one.
+ * Every query of every panel, every alert and recording rule in both forms, run against back ends with some sessions:
+ * each must return data. Alerts fire on a day with many faults, and not on a normal one.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -20,7 +20,7 @@ const stack = inject('stack');
 const endpoint = stack.collector;
 const [NORMAL, TROUBLED] = ['normal-day', 'troubled-day'];
 const normal = new Machine(stack.program, { provider: 'otlp', service_name: NORMAL, otlp: { endpoint } });
-// Takes no log records: for good, or because there is no such place.
+// Refuses log records: for ever (400), or because the path does not exist (404).
 const refusing = createServer((request, answer) => {
   request.resume();
   request.on('end', () => answer.writeHead(request.url?.startsWith('/nowhere') ? 404 : 400).end());
@@ -60,7 +60,7 @@ beforeAll(async () => {
   worked(bad, { turns: 1, model: 'in-house-70b' });
   session = worked(bad, { turns: 3, calls: 4, command: 'git push --force origin main' });
   statedCost(bad);
-  // A hook that was set up twice.
+  // A hook that was registered twice.
   const idle = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt', message: '' };
   for (let i = 0; i < 2; i += 1) bad.hook(idle, Date.now());
   // Unreadable hooks.
@@ -81,23 +81,23 @@ beforeAll(async () => {
     });
   const waiting = withoutLogs(`${address}/nowhere/v1/logs`);
   machines.push(waiting);
-  // A busy machine may not come to it in so short a time: what counts is how often it was tried.
+  // A busy machine may not send in so short a time: the number of attempts counts.
   for (let tried = 0, times = 0; tried < 7 && times < 50; times += 1) {
     waiting.journey('plain-session.journey');
     const { err } = await waiting.cli('deliver', '--wait', '2s');
     if (/\(404\)/.test(err)) tried += 1;
   }
-  // A name that makes more series than there may be.
+  // A name that makes more series than the limit allows.
   const refused = withoutLogs(`${address}/v1/logs`, { metrics: { series: 500, include: ['session.id'] } });
   machines.push(refused);
-  // What was refused is told with the next round.
+  // The next round reports the refused items.
   for (const file of ['plain-session', 'subagents', 'mcp-and-skills']) {
     refused.journey(`${file}.journey`);
     await refused.cli('deliver', '--wait', '30s');
   }
 }, 240_000);
 
-/** Columns and panels for which even these days have no data. */
+/** Columns and panels that have no data even on these days. */
 const mayBeEmpty: { [title: string]: string } = {
   'Lost by the collector A': 'the collector lost nothing',
   'Calls by MCP server B': 'no MCP call failed',
@@ -153,7 +153,7 @@ test.each(queries)('$uid, $title, $column', async ({ title, column, type, source
     const frames = await framesOf(stack, target, query);
     return type === 'logs' || target.queryType === 'range' ? rowsIn(frames) : numbersIn(frames).length;
   };
-  // An error of Grafana or of a back end fails in any case.
+  // An error of Grafana or of a back end always fails the test.
   if (`${title} ${column}` in mayBeEmpty || ofLastWeek(text)) await count();
   else expect(await eventually(count, found => found > 0), query).toBeGreaterThan(0);
   // A Prometheus without anchored ranges takes the other form.
@@ -164,7 +164,7 @@ test('numbers on dashboards are correct, also for a short session and after a si
   const of = 'counted-day';
   const counted = new Machine(stack.program, { provider: 'otlp', service_name: of, otlp: { endpoint } });
   machines.push(counted);
-  // What came a quarter of an hour ago is outside of what is asked for at last.
+  // Data of a quarter of an hour ago is outside of the range of the last queries.
   const agoMs = 900_000;
   worked(counted, { turns: 2, calls: 3, agoMs: agoMs + 1_000 });
   const now = (): number => Date.now() - agoMs;

@@ -1,4 +1,4 @@
-/** What `doctor` sends is read back from the real back ends. */
+/** `doctor` reads its own data back from the real back ends. */
 import { afterAll, expect, inject, test } from 'vitest';
 import { Machine } from './machine.ts';
 

@@ -1,4 +1,4 @@
-/** Grafana's own interfaces: what its page asks, asked in the same way by an anonymous visitor. */
+/** Grafana's own interfaces, called as an anonymous visitor's page calls them. */
 import type { Stack } from './compose.ts';
 
 interface Frame {

@@ -1,6 +1,6 @@
 /**
- * The image of the Dockerfile: built here, run as the page for platform engineers runs it, before the Collector of the
- * compose file.
+ * The image of the Dockerfile: built here, run as the documentation for platform engineers describes, before the
+ * Collector of the compose file.
  */
 import { execFileSync } from 'node:child_process';
 import {

@@ -1,4 +1,4 @@
-/** What Loki holds: every event once, found by trace and by session, in few streams. */
+/** The records in Loki: every event once, found by trace and by session, in few streams. */
 import { cpSync } from 'node:fs';
 import { afterAll, expect, inject, test } from 'vitest';
 import { eventually, json, type Line, lines } from './backends.ts';
@@ -51,7 +51,7 @@ test('a session that is sent twice, from a restored backup, is there once', asyn
   const records = (await produced()) - before;
   const ofSession = (): Promise<Line[]> => lines(stack, `{service_name="claude-code"} | session_id="${session}"`);
   await eventually(ofSession, all => all.length >= records);
-  // The additions of the copy are behind this point.
+  // The additions of the copy begin behind this point.
   const last = backup.journey('plain-session.journey');
   await backup.deliver();
   await eventually(
@@ -66,7 +66,7 @@ test('two equal notifications in one millisecond are two lines', async () => {
   const session = machine.journey('plain-session.journey');
   const atMs = Date.now() - 500;
   const notification = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt' };
-  // The same payload twice would be an agent that calls us twice; of this difference nothing leaves.
+  // The same payload twice would mean that the agent calls the hook twice; this difference is not sent.
   for (const message of ['one', 'two']) machine.hook({ ...notification, message }, atMs);
   await machine.deliver();
   const found = await eventually(
@@ -79,7 +79,7 @@ test('two equal notifications in one millisecond are two lines', async () => {
   );
   expect(new Set(found.map(({ atNs }) => atNs)).size).toBe(2);
   expect(new Set(found.map(({ atNs }) => atNs.slice(0, -6))).size).toBe(1);
-  // They differ by the event's id alone.
+  // The two records differ only in the id of the event.
   expect(new Set(found.map(({ line }) => line.replace(/ \w+$/, ''))).size).toBe(1);
 });
 

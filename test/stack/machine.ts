@@ -1,4 +1,4 @@
-/** A developer's machine: a HOME of its own, the installed package, hooks that arrived at times of the test's choice. */
+/** A developer's machine: a HOME of its own, the installed package, and hooks with times that the test chooses. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ export class Machine {
     const unique = randomUUID();
     const header = { at: String(Math.round(atMs)), ppid: '4711' };
     const bytes = encodeFragment(unique, header, Buffer.from(JSON.stringify(payload)));
-    // The kernel's clock goes with the wall clock; the last digits keep equal times in order.
+    // The kernel's clock advances with the wall clock; the last digits keep equal times in order.
     const uptime = ((atMs - this.#bootMs) / 1_000 + this.#hooks / 1e6).toFixed(6);
     writeFileSync(join(this.state, 'inbox', fragmentName('b007', uptime, 1, unique)), bytes, { mode: 0o600 });
   }
@@ -59,7 +59,7 @@ export class Machine {
     const first = hooks[0]?.payload as { session_id: string };
     const session = randomUUID();
     const lastMs = Math.max(...hooks.map(({ atMs }) => atMs));
-    // Looked at once: between two hooks a busy machine may pause, and times would no longer fit into one another.
+    // All hooks are read at once: a busy machine may pause between two hooks, and then times would no longer be nested.
     const endMs = Date.now() - 1_000;
     for (const { atMs, payload } of hooks) {
       const own = JSON.parse(JSON.stringify(payload).replaceAll(first.session_id, session)) as object;
@@ -68,7 +68,7 @@ export class Machine {
     return session;
   }
 
-  /** Which machine a command is about. */
+  /** The machine of a command. */
   get flags(): string[] {
     return ['--state-dir', this.state, '--config', this.configFile];
   }
@@ -84,7 +84,7 @@ export class Machine {
     }
   }
 
-  /** The trees that `show` prints of a session, by trace id. Each row is a span. */
+  /** The trees that `show` prints for a session, by trace id. Each row is a span. */
   async trees(session: string): Promise<Map<string, string>> {
     const { out } = await this.cli('show', session);
     const traces = out.split(/^trace /m).slice(1);
@@ -104,7 +104,7 @@ export class Machine {
     if (code !== 0) throw new Error(`deliver ended with ${code}:\n${out}${err}`);
   }
 
-  /** What the journal holds of agents' events, by type as metrics say it. */
+  /** The agents' events in the journal, by type in the spelling of metrics. */
   journaled(): { [type: string]: number } {
     const folder = join(this.state, 'journal');
     const counts: { [type: string]: number } = {};

@@ -67,7 +67,7 @@ test('an outage loses no count: the newest state arrives', async () => {
     await machine.cli('deliver', '--wait', '1s');
   }
   expect((await machine.books()).destinations[0]?.metrics.accepted).toBe(0);
-  // The address was wrong all the time; what waited goes to the right one.
+  // The address was wrong from the beginning; the waiting data goes to the corrected one.
   machine.configure({ provider: 'otlp', otlp: { endpoint: stack.collector } });
   await machine.deliver();
   const instance = await instanceOf(stack, session);

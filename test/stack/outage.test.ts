@@ -1,4 +1,4 @@
-/** A collector that is killed and back ends that are away for a while: what was accepted arrives. */
+/** A collector that is killed and back ends that are down for a while: all accepted data arrives. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { container, countedEvents, docker, eventually, instanceOf, lines, pause, tempoSpans } from './backends.ts';
@@ -17,14 +17,14 @@ const ready = (base: string, path: string): Promise<unknown> =>
 const service = (name: string): string => container(stack, name);
 const collectorIsBack = (): Promise<unknown> => ready(stack.collectorHealth, '/');
 
-/** Every span, every record and every count of them. */
+/** The number of all spans, of all records, and of all counted events. */
 async function isAllThere(sessions: readonly string[]): Promise<void> {
   for (const session of sessions) {
     for (const [trace, tree] of await machine.trees(session)) {
       const rows = tree.split('\n').length;
       const stored = await eventually(
         () => tempoSpans(stack, trace),
-        // What was on its way when the collector was killed comes again.
+        // Requests that were on their way when the collector was killed are sent again.
         spans => new Set(spans.map(each => each.spanId)).size === rows,
       );
       expect(new Set(stored.map(each => each.attributes['session.id']))).toEqual(new Set([session]));

@@ -1,4 +1,4 @@
-/** What Tempo and Jaeger hold of sessions, against what `show` prints of them without any back end. */
+/** The traces in Tempo and Jaeger, compared with the output of `show`, which needs no back end. */
 import { randomUUID } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { afterAll, expect, inject, test } from 'vitest';
@@ -200,7 +200,7 @@ test('spans are within the limit of Tempo for names and values of any length', a
     Number(each[1]),
   );
   expect(cut.filter(count => count > 0)).toEqual([]);
-  // What it answers 200 to and drops all the same.
+  // Data that Tempo answers with 200 and drops nevertheless.
   const dropped = [...metric.matchAll(/^tempo_discarded_spans_total\{.*\} (\d+)/gm)].map(each => Number(each[1]));
   expect(dropped.filter(count => count > 0)).toEqual([]);
 });

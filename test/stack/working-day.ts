@@ -1,4 +1,4 @@
-/** Sessions as the stack's dashboards and alerts should see them: a normal day, and one on which much goes wrong. */
+/** Sessions for the stack's dashboards and alerts: a normal day, and a day with many faults. */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,16 +6,19 @@ import type { Machine } from './machine.ts';
 
 interface Session {
   turns: number;
-  /** The line that each turn's shell runs, and whether it fails. */
+  /** The command of each turn, and whether it fails. */
   command?: string;
   isFailing?: boolean;
   calls?: number;
   model?: string;
-  /** When it ended. */
+  /** The time of the end. */
   agoMs?: number;
 }
 
-/** A session with a transcript that ended, if nothing is said, a second ago: in each turn `calls` commands, and a response before each. */
+/**
+ * A session with a transcript, which ended a second ago unless stated otherwise: each turn has `calls` commands, and a
+ * response before each.
+ */
 export function worked(machine: Machine, about: Session): string {
   const {
     turns,
@@ -74,7 +77,7 @@ export function worked(machine: Machine, about: Session): string {
       row('user', { promptId: prompt.prompt_id, message: { role: 'user', content: [result] } });
     }
     add('Stop', { ...prompt, stop_hook_active: false });
-    // What the status line is given as well: how full the window is.
+    // The further fields of the status line: the used share of the window.
     const current_usage = { input_tokens: 40, cache_creation_input_tokens: 900, cache_read_input_tokens: 24_000 };
     const context_window = { context_window_size: 200_000, used_percentage: 12, current_usage };
     add('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window });
@@ -87,7 +90,7 @@ export function worked(machine: Machine, about: Session): string {
   return session;
 }
 
-/** An agent that states what a response cost. */
+/** An agent that states the cost of a response. */
 export function statedCost(machine: Machine): string {
   const session = `ses_${randomUUID()}`;
   const nowMs = Date.now() - 2_000;

@@ -35,7 +35,7 @@ export interface House {
   runWith(change: Partial<Io>, ...words: string[]): Promise<Ran>;
   /** Delivers by hand. */
   deliver(): Promise<Ran>;
-  /** The books, which must balance. */
+  /** The accounts, which must balance. */
   books(): StatusBooks;
   collector(answer?: CollectorOptions['answer']): Promise<Collector>;
   /** Texts of all files below the state folder, by path. */

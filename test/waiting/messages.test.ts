@@ -65,7 +65,7 @@ const corrected = (config: object) => async (): Promise<void> => {
   await house.deliver();
 };
 
-/** Problems of the past that the present cannot prove to be over. */
+/** Past problems: the present state cannot prove that they are over. */
 const past: { readonly [code: string]: Problem } = {
   'fragment-failed': { code: 'fragment-failed', folder: 'F', why: 'failed' },
   'enrichment-failed': { code: 'enrichment-failed', enrichment: 'risk' },
@@ -77,7 +77,7 @@ const past: { readonly [code: string]: Problem } = {
 
 const project = (): string => join(house.home, 'project');
 
-/** A session in a project with a file of its own. */
+/** A session in a project with its own configuration file. */
 async function inProject(file: object): Promise<void> {
   mkdirSync(project(), { recursive: true });
   writeFileSync(join(project(), '.otel-hooks.json'), JSON.stringify(file));
@@ -246,7 +246,7 @@ const cases: Cases = {
   ),
 };
 
-/** A sign that a front end left. */
+/** A marker that a front end left. */
 function sign(code: string): void {
   const file = join(house.state, 'problems', code);
   mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });

@@ -1,7 +1,7 @@
 /**
- * What must never reach a deliver intact, sent through both front ends as an agent would: every hook ends with 0 and
- * prints nothing, each bad event is set aside with its reason or kept as what it is, and a good session between them
- * arrives whole.
+ * Payloads that delivery must not accept unchanged, sent through both front ends as an agent would: every hook ends
+ * with 0 and prints nothing, each bad event is set aside with its reason or kept as an unknown event, and a good
+ * session between them arrives complete.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,9 +29,9 @@ type Payload = (session: string, mouth: Mouth) => NonNullable<Hook['payload']>;
 
 interface Case {
   name: string;
-  /** One is sent through each front end, several are shared out among them. */
+  /** A single case runs through each front end; several are distributed among them. */
   payload: Payload | Payload[];
-  /** Why it is set aside; one that is kept is journaled. */
+  /** The reason why it is set aside; a kept event is journaled. */
   fate: 'kept' | string;
   tool?: string;
   event?: string;
@@ -46,7 +46,7 @@ const fields = (session: string, more: object = {}): Record<string, unknown> => 
   ...more,
 });
 const text = (session: string, more: object = {}): string => payloadOf(fields(session, more));
-/** JSON with a piece that no object could be made of. */
+/** JSON with a part that cannot be an object. */
 const around = (session: string, field: string, json: string): string =>
   `${text(session).slice(0, -1)},"${field}":${json}}`;
 
@@ -232,7 +232,7 @@ const cases: Case[] = [
     payload: s => payloadOf(fields(s, { hook_event_name: 'PostToolUse', duration_ms: -5 })),
     fate: 'kept',
   },
-  // A session for each kind of wrong, all fields wrong in the same way.
+  // A session for each kind of fault: all fields have the same fault.
   ...events.map(
     (event): Case => ({
       name: `every field of a wrong type, in ${event}`,
@@ -251,7 +251,7 @@ const cases: Case[] = [
 ];
 
 function noise(bytes: number): Uint8Array {
-  // The same each time, and no JSON.
+  // The same text in each run, and not JSON.
   let state = 7;
   return Uint8Array.from({ length: bytes }, () => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -275,7 +275,7 @@ describe('bad input through the real front ends', () => {
   beforeAll(async () => {
     collector = await startCollector();
     house = furnish('built', 'otel-hooks-bad-');
-    // The collector lives in this process, which has much else to do: an answer that comes late would be asked for again.
+    // The collector runs in this busy process: a late answer would cause a retry.
     house.env.OTEL_EXPORTER_OTLP_TIMEOUT = '60000';
     enable(house, collector.url);
     const agent: Agent = { house, commands: commandsIn(house) };
@@ -284,7 +284,7 @@ describe('bad input through the real front ends', () => {
       ran.push({ name: `neighbour ${event}`, result: await runHook(agent, { event, payload }) });
     };
     await neighbour('UserPromptSubmit', { prompt: 'go on' });
-    // Each bad one stands between the beginning and the end of an action of the good session.
+    // Each bad event is between the beginning and the end of an action of the good session.
     const queue = [...cases];
     const work = async (): Promise<void> => {
       for (let each = queue.shift(); each !== undefined; each = queue.shift()) {
@@ -360,7 +360,7 @@ describe('bad input through the real front ends', () => {
   });
 });
 
-/** What is sent of a case, and through which front end. */
+/** The payloads of a case, and the front end for each. */
 function hooksOf(each: Case): { mouth: Mouth; payload: NonNullable<Hook['payload']> }[] {
   const mouths: readonly Mouth[] = ['sh', 'node'];
   const at = cases.indexOf(each);

@@ -1,4 +1,4 @@
-/** Setting agents up as a new user does, with the program as it is installed: shown, done, tried, and taken back. */
+/** Sets agents up as a new user does, with the installed program: the plan, the change, the trial and the removal. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => vacate(house));
 
-/** One for each way in which an agent runs its hooks. */
+/** One agent for each way in which agents run hooks. */
 const ways = ['claude-code', 'codex', 'opencode', 'cline', 'antigravity', 'cursor'];
 
 it('every way of running hooks is tried and arrives in the journal, nothing is sent, and everything is given back', async () => {

@@ -34,7 +34,7 @@ export interface House {
 
 export type Mouth = 'sh' | 'node';
 
-/** The one agent that can be set up; its settings file is read as the agent reads it. */
+/** The one agent that tests set up; its settings file is read as the agent reads it. */
 export const AGENT = 'claude-code';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -83,13 +83,13 @@ function copied(app: string): string {
   return join(app, 'dist');
 }
 
-/** No process of ours is left in it. */
+/** No process of ours is left in the house. */
 export const quiet = (house: House): Promise<void> =>
   until(() => !existsSync(join(house.state, 'lock')) || !isDelivering(house.state), 15_000);
 
 export async function vacate(house: House): Promise<void> {
   await quiet(house);
-  // What a hook has just started may still be about to see that there is nothing to do.
+  // A process that a hook has just started may still be checking that it has no work.
   await removeFolder(house.folder);
 }
 
@@ -99,7 +99,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** What P1 promises of every hook. */
+/** The result that P1 promises for every hook. */
 export const harmless: Ran = { status: 0, stdout: '', stderr: '' };
 
 /** A command of the program, as a person types it. */
@@ -141,7 +141,7 @@ export interface Hook {
   mouth?: Mouth;
   env?: Record<string, string>;
   uid?: number;
-  /** Who calls, where it is not the agent that was set up. */
+  /** The calling agent, if it is not the agent that was set up. */
   tool?: string;
 }
 
@@ -159,7 +159,7 @@ export function runHook({ house, commands }: Agent, hook: Hook): Promise<Ran> {
   return new Promise((settled, failed) => {
     const child = spawn(program, args, {
       cwd: house.project,
-      // Not the half minute that a delivery waits for more.
+      // Shorter than the half minute for which a delivery waits for more.
       env: { ...house.env, OTEL_HOOKS_LINGER: '1s', ...hook.env },
       ...(hook.uid === undefined ? {} : { uid: hook.uid, gid: hook.uid }),
     });
@@ -173,7 +173,7 @@ export function runHook({ house, commands }: Agent, hook: Hook): Promise<Ran> {
     });
     child.on('error', failed);
     child.on('close', status => settled({ status, stdout, stderr }));
-    // A hook may be gone before it was told everything: that is its right.
+    // A hook may end before it has read all of its input.
     child.stdin.on('error', () => undefined);
     const { payload } = hook;
     if (typeof payload === 'string' || payload instanceof Uint8Array) child.stdin.end(payload);
@@ -211,7 +211,7 @@ export interface Status extends StatusBooks {
   problems: { code: string }[];
 }
 
-/** What scripts read. */
+/** The JSON output for scripts. */
 export function status(house: House, env: Record<string, string> = {}): Status {
   const { stdout, stderr } = otelHooks(house, ['status', '--json'], env);
   if (stdout === '') throw new Error(`status printed nothing: ${stderr}`);

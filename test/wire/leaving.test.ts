@@ -1,4 +1,4 @@
-/** When a delivery may leave: not while something arrived that it can deliver, and not never. */
+/** When a delivery may end: not while an event arrives that it can deliver, and at some point it must end. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ const run = (more: Partial<DeliverOptions>) =>
   });
 
 it('whenever an event arrives, a delivery by hand takes it with it or comes back to it', async () => {
-  // Each question for the time is a moment at which another hook may end.
+  // At each call of the clock another hook may end.
   for (let moment = 1; moment <= 12; moment += 1) {
     arrive(`before ${moment}`);
     let asked = 0;

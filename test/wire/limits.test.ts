@@ -1,4 +1,4 @@
-/** What a person sees of limits: in `status`, and when they are lowered and applied by hand. */
+/** The limits as a user sees them: in `status`, and when they are lowered and applied by hand. */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';

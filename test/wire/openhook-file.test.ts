@@ -141,7 +141,7 @@ function envelope(type: string, data: object): object {
   };
 }
 
-/** Starts the commands for an event, all before it waits for one, and returns how each ended. */
+/** Starts the commands for an event, all of them before it waits for one. Returns how each one ended. */
 function dispatch(house: House, event: object): Promise<Ran[]> {
   const { hooks } = JSON.parse(readFileSync(join(house.project, '.openhook.json'), 'utf8')) as OpenHookFile;
   const { type } = event as { type: string };

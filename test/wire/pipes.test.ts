@@ -67,7 +67,7 @@ describe.skipIf(process.platform === 'win32')('a reader that quits', () => {
   });
 
   it('of messages does not keep a command from its work', () => {
-    // A note on standard error, and no problem.
+    // A note on standard error; it is not a problem.
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1/v1/traces' };
     expect(piped('status', 'cat', '2>&1 >/dev/null', env).stdout).toMatch(/path.*\n.*\nexit 0\n$/);
     expect(piped('status', 'true', '2>&1 >/dev/null', env).stdout).toBe('exit 0\n');

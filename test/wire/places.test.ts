@@ -1,4 +1,4 @@
-/** Where the program looks for its folders and files, when they are named in another way than the customary one. */
+/** The search of the program for its folders and files, when they have unusual names or places. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -85,7 +85,7 @@ it.each([
     writeFileSync(join(own, 'config.json'), JSON.stringify({ otlp: { endpoint: collector.url } }));
     expect(otelHooks(house, ['enable', '--tool', AGENT, '--global', '--yes', '--no-proof']).status).toBe(0);
     const env = { OTEL_HOOKS_CONFIG: how === 'absolute' ? config : 'theirs.json' };
-    // The session says that it works elsewhere, and its hook runs in the project all the same.
+    // The payload names another folder as its working folder, but the hook runs in the project.
     for (const cwd of ['/nowhere/at/all', house.project]) {
       const payload = payloadOf({ session_id: cwd, hook_event_name: 'SessionEnd', cwd, reason: 'other' });
       const agent = { house, commands: commandsIn(house) };

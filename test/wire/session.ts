@@ -1,4 +1,4 @@
-/** A short session as an agent's hooks tell it: two turns, an action, a subagent with one of its own, a failure. */
+/** A short session as hooks: two turns, an action, a subagent with an action of its own, a failure. */
 import type { Hook, Mouth } from './house.ts';
 import { payloadOf } from './house.ts';
 
@@ -40,7 +40,7 @@ export function sessionOf(id: string, cwd: string, mouths: readonly Mouth[] = ['
   }));
 }
 
-/** What it is on the wire. SubagentStop is two events: the answer, and the end. */
+/** The expected spans and records. SubagentStop is two events: the answer, and the end. */
 export const counts = { hooks: 16, records: 17, spans: 8 };
 
 export const tree = [

@@ -1,4 +1,4 @@
-/** What a project or another user's home keeps from being recorded or sent is said, by the real program. */
+/** If a project or the home of another user keeps data from being recorded or sent, the real program reports it. */
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -35,7 +35,10 @@ async function play(id: string): Promise<void> {
   }
 }
 
-/** Runs the program, and returns its exit code. It is not waited for in this thread, where the collector answers. */
+/**
+ * Runs the program, and returns its exit code. This thread does not block meanwhile, because the collector answers in
+ * it.
+ */
 function run(words: readonly string[], input = ''): Promise<unknown> {
   const child = spawn(process.execPath, [house.bin, ...words], { cwd: house.project, env: house.env });
   child.stdin.end(input);
@@ -54,7 +57,7 @@ it('status names the project file that silenced a session, and a setting of the 
   await play('first');
   expect(collector.spans()).toEqual([]);
   expect(codes()).toContain('session-silenced');
-  // A note, and no failure.
+  // A note, and not a failure.
   expect(otelHooks(house, ['status']).stderr).toContain(
     '.otel-hooks.json sets enabled, so no spans of its sessions leave',
   );

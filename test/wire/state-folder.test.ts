@@ -1,4 +1,7 @@
-/** A state folder that cannot be used: hooks end with 0, say nothing, touch nothing, and `status` names what it can see. */
+/**
+ * A state folder that cannot be used: hooks end with 0, print nothing and change nothing, and `status` names the
+ * visible cause.
+ */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +26,9 @@ import {
 
 const isRoot = process.geteuid?.() === 0;
 const mouths: Mouth[] = ['sh', 'node'];
-/** Generous: on a busy machine a Node process alone takes a while. What is meant is that nothing waits. */
+/**
+ * A long limit, because a Node process alone takes a while on a busy machine. The test checks that no process hangs.
+ */
 const LONGEST_MS = 5_000;
 
 let house: House;
@@ -96,7 +101,7 @@ describe('a state folder', () => {
   });
 
   it('that is read-only stays as it is; with rights again the next event is delivered', async () => {
-    // Rights do not hold root, so there the agent is another user, and everything is its own.
+    // File modes do not restrict root, so the agent is another user here, and all files belong to that user.
     const uid = isRoot ? 12_345 : undefined;
     const names = ['', ...readdirSync(house.home, { recursive: true, encoding: 'utf8' })];
     if (uid !== undefined) for (const name of names) chownSync(join(house.home, name), uid, uid);
@@ -131,7 +136,7 @@ describe('a state folder', () => {
       const payload = payloadOf({ session_id: 's', hook_event_name: event, prompt_id: 'p' });
       expect(await runHook(agent, { event, payload })).toEqual(harmless);
     }
-    // What is torn is left alone for a minute: its writer might be at work.
+    // A torn fragment is left alone for a minute, because its writer might be at work.
     await until(() => collector.spans().length === 2, 10_000);
     expect(collector.spans().map(span => span.name)).toEqual(['invoke_agent claude-code', 'session claude-code']);
     const found = status(house);

@@ -1,4 +1,4 @@
-/** `uninstall` while something is at work, and `enable` with a destination: the program as it is installed. */
+/** `uninstall` while processes are at work, and `enable` with a destination: the installed program. */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ it('a delivery that waits for more is ended, and nothing makes the folders again
   const ran = otelHooks(house, ['uninstall', '--purge', '--yes']);
   expect([ran.status, ran.stderr]).toEqual([0, '']);
   expect(ran.stdout).toMatch(/Process \d+ delivers or serves; it is asked to end first\./);
-  // An agent that runs on knows its hooks still.
+  // A running agent still has its hooks in memory.
   expect(await runHook(agent, hook)).toEqual(harmless);
   expect(readdirSync(house.home, { recursive: true, withFileTypes: true }).filter(each => each.isFile())).toEqual([]);
   expect(existsSync(house.state)).toBe(false);
@@ -85,7 +85,7 @@ it('a server is ended', async () => {
   expect(existsSync(house.state)).toBe(false);
 });
 
-/** This process goes on meanwhile. */
+/** This process keeps running meanwhile. */
 function called(words: string[]): Promise<Ran> {
   return new Promise(resolve => {
     const env = { ...house.env, OTEL_HOOKS_LINGER: '0s' };
@@ -117,7 +117,7 @@ it('enable tries the destination with one empty request, and reports that it acc
 });
 
 it('enable from a temporary folder reports it, and names the way to install', async () => {
-  // The house of these tests is such a folder.
+  // The house of these tests is in such a folder.
   const ran = await called(['enable', '--tool', 'cursor', '--yes', '--no-proof']);
   expect(ran.status).toBe(0);
   expect(ran.stderr).toContain('the program lies in a folder for temporary files');

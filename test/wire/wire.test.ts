@@ -1,6 +1,6 @@
 /**
  * From the tarball to the socket: packed, installed into an empty folder with an empty home and a bare environment,
- * hooks enabled by the command, run as the agent runs them, delivered by the process that they start.
+ * hooks registered by `enable`, run as the agent runs them, delivered by the process that they start.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ describe('a session through the packed program', () => {
     mkdirSync(dirname(house.settings));
     writeFileSync(house.settings, former);
     const enabled = enable(house, collector.url);
-    // The program lies in a temporary folder here, and `enable` says so.
+    // The program is in a temporary folder here, and `enable` warns about it.
     expect(enabled).toMatchObject({ status: 0, stderr: expect.stringContaining('a folder for temporary files') });
     const agent: Agent = { house, commands: commandsIn(house) };
     for (const hook of sessionOf(session, house.project)) expect(await runHook(agent, hook)).toEqual(harmless);
@@ -210,14 +210,15 @@ describe('sessions of several projects in one delivery', () => {
     const projects: { id: string; env: Record<string, string> }[] = [
       { id: ids.a, env: { OTEL_HOOKS_CONFIG: ofA, OTEL_EXPORTER_OTLP_ENDPOINT: a.url } },
       { id: ids.b, env: { OTEL_EXPORTER_OTLP_ENDPOINT: b.url, OTEL_RESOURCE_ATTRIBUTES: 'project=b' } },
-      // The hook names no destination; the process that started deliver had an endpoint, and a file with one.
+      // The hook names no destination; the process that started deliver had an endpoint, and a configuration file with
+      // one.
       { id: ids.c, env: {} },
       { id: ids.d, env: { OTEL_HOOKS_PROVIDER: 'file', AGENT_HOOKS_LOG: log } },
     ];
     const sessions = projects.map(({ id, env }) => ({ env, hooks: sessionOf(id, house.project) }));
     for (let i = 0; i < counts.hooks; i += 1) {
       const now = sessions.flatMap(({ env, hooks }) => hooks.slice(i, i + 1).map(hook => ({ ...hook, env })));
-      // The first of all hooks is alone, so it is its project's environment that the delivery starts with.
+      // The first hook runs alone, so that the delivery starts with the environment of its project.
       if (i === 0) {
         for (const hook of now) {
           expect(await runHook(agent, hook)).toEqual(harmless);
@@ -294,7 +295,10 @@ const pointsOf = (metric: Collected): Record<string, unknown>[] =>
     kind => (metric[kind] as { dataPoints?: Record<string, unknown>[] } | undefined)?.dataPoints ?? [],
   );
 
-/** Names, indented below their parents; children in the order of their names. What has no parent here is a root. */
+/**
+ * Names, indented below their parents; children in the order of their names. A span without a parent in this list is a
+ * root.
+ */
 function drawn(spans: readonly Collected[]): string[] {
   const known = new Set(spans.map(span => span.spanId));
   const below = (parent: unknown, depth: number): string[] =>
@@ -305,5 +309,5 @@ function drawn(spans: readonly Collected[]): string[] {
   return below(undefined, 0);
 }
 
-/** Turns have one name; their ids tell which came first. */
+/** All turns have the same name; their ids give the order. */
 const rankOf = (span: Collected): string => `${span.name} ${span.plain['agent_hooks.turn.id'] ?? ''}`;
