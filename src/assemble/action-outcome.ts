@@ -29,7 +29,7 @@ export function endOf(
   };
 }
 
-/** Whether a person answered an open question by an interruption: the closing event names the user, but no outcome. */
+/** Returns true if a person answered a question with an interrupt: the closing event names the user, but no outcome. */
 export const isRefusal = (
   outcome: Closing['outcome'],
   { askedMs, decision }: Partial<Pick<OpenAction, 'askedMs' | 'decision'>>,
@@ -70,7 +70,7 @@ export function withError(closing: Closing, { errorType }: OpenAction): Closing 
   return { ...closing, outcome: errorType === 'interrupted' ? errorType : 'failure', errorType };
 }
 
-/** The time that a person took to answer, if the answer was observed: as an event of its own, or as a denial. */
+/** Returns the time that a person took to answer, if the answer was observed: as a separate event, or as a denial. */
 export function waitedFor(
   askedMs: number,
   { verdictMs, decision }: Pick<OpenAction, 'verdictMs' | 'decision'>,

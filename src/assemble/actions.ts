@@ -166,8 +166,8 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
 const ran: ReadonlySet<string> = new Set(['success', 'failure', 'interrupted']);
 
 /**
- * How long a person took to answer. An action that ran after a person was asked was allowed by that person, even if no
- * event says so. `startedMs`: when the work began, if the agent states it; the wait ends there.
+ * Returns the time that a person took to answer. If a person was asked and the action ran, the person allowed it, even
+ * if no event states this. `startedMs`: the start of the work, if the agent states it; the wait ends there.
  */
 function settleWait(action: OpenAction, closing: Closing, startedMs: number | undefined): number | undefined {
   const { askedMs } = action;
@@ -211,7 +211,7 @@ function countAction(
   subagent.actions += 1;
 }
 
-/** The calls whose spans were emitted, as a set. It lives as long as the state object. */
+/** Caches the calls whose spans were emitted as a set, as long as the state object exists. */
 const leftSets = new WeakMap<FoldState, Set<string>>();
 
 export function leftBy(state: FoldState): Set<string> {
@@ -241,7 +241,7 @@ export function closeActions(
 ): void {
   for (const [call, action] of Object.entries(state.actions)) {
     if (!fits(action)) continue;
-    // All events of the action may have arrived after the end of its turn.
+    // All events of the action may arrive after the end of its turn.
     const isDone = wentOn || heldTurn(state, action.parent)?.outcome === 'completed';
     if (action.askedMs !== undefined && isDone && action.decision?.outcome !== 'deny') {
       action.decision = { outcome: 'deny', source: 'user', basis: 'inferred' };
@@ -265,7 +265,7 @@ export function decisionOf(
 }
 
 /**
- * The call that an event is about. If the event names an action but no call, it is the only open call of that action.
+ * Returns the call of an event. If the event names an action but no call, the call is the only open one of that action.
  */
 export function callNamed(state: FoldState, { event, facts, subagent }: At): string | undefined {
   if (facts.call !== undefined) return facts.call;

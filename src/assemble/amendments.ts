@@ -12,7 +12,7 @@ import { linkLaunch } from './launches.ts';
 import { record } from './records.ts';
 import type { FoldState, OpenAction } from './state.ts';
 
-/** The transcript's version of a known event. It changes an action that is open or held. */
+/** Applies the transcript's version of a known event to its action, if the action is open or held. */
 export function amend(state: FoldState, at: At): void {
   const { facts } = at;
   const open = facts.call === undefined ? undefined : own(state.actions, facts.call);
@@ -35,7 +35,7 @@ function linkNamed(state: FoldState, at: At, open: OpenAction | undefined): void
   linkLaunch(state, at, call, launches.id, launches.agent, span);
 }
 
-/** Changes the held span of an action by a later event about it. False when no span is held. */
+/** Corrects the held span of an action with a later event of this action. Returns false if no span is held. */
 export function correct(state: FoldState, at: At, call: string): boolean {
   const held = state.held.find(each => each.of === `action:${call}`);
   const span = held?.span;
@@ -55,12 +55,12 @@ export function correct(state: FoldState, at: At, call: string): boolean {
   if (event.event_type === 'Action.After') correctOutcome(state, span, at, event.data);
   else completeOutcome(state, span, facts);
   correctTimes(state, span, at);
-  // The transcript's own account of the call is what the span waited for.
+  // The span waited for this row of the transcript.
   if (facts.time === 'transcript') held.unread = false;
   return true;
 }
 
-/** The closing event states the outcome, and replaces one that was only inferred. */
+/** Replaces an inferred outcome by the one that the closing event states. */
 function correctOutcome(state: FoldState, span: ActionSpan, at: At, data: DataOf<'Action.After'>): void {
   const { event, facts, atMs } = at;
   const { outcome: supposed } = span;
@@ -82,7 +82,7 @@ function correctOutcome(state: FoldState, span: ActionSpan, at: At, data: DataOf
   span.closedBy = event.event_id;
 }
 
-/** A hook may report that a call is over without its outcome; the facts of a later event supply it. */
+/** A hook may report the end of a call without its outcome. The facts of a later event supply the outcome. */
 function completeOutcome(state: FoldState, span: ActionSpan, facts: At['facts']): void {
   span.exitCode = facts.exit_code ?? span.exitCode;
   if (span.outcome !== 'unknown') return;
@@ -92,14 +92,14 @@ function completeOutcome(state: FoldState, span: ActionSpan, facts: At['facts'])
 }
 
 /**
- * A transcript may write the end of a call late. So the end that the span has already bounds it: the earlier one counts.
- * If no event stated it, it is the end of the turn, and the duration says when the call began.
+ * A transcript may record the end of a call late. So the earlier of two ends counts: the one that the span has, or this
+ * one. If no event stated the end, the call ended with its turn, and its start is computed from its duration.
  */
 function correctTimes(state: FoldState, span: ActionSpan, { event, facts, atMs }: At): void {
   const { duration_ms: durationMs } = facts;
   const wasOpen = event.event_type === 'Action.After';
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
-  // The last sign of an interrupted call may be older than the event that closed it.
+  // The last event of an interrupted call may be older than the event that closed the call.
   if (!native && span.outcome === 'interrupted' && atMs <= span.endMs) return;
   const endMs = Math.min(span.endMs, atMs);
   const ownMs = native ? (wasOpen ? atMs : endMs) - durationMs : span.startMs;
@@ -142,7 +142,7 @@ export function decidedLate(state: FoldState, at: At, call: string, outcome: 'al
   const held = state.held.find(({ of }) => of === `action:${call}`);
   if (held?.span.kind !== 'action' || at.facts.decision?.basis !== 'observed') return;
   held.span.decision = decisionOf(outcome, at.facts);
-  // That is what the span waited for.
+  // The span waited for this decision.
   held.unread = false;
   release(state, at.out);
 }

@@ -2,9 +2,9 @@
  * The fold: the events of a session, in order, become finished spans and records.
  *
  * The fold has no clock, no disk and no environment, and it never throws. Every decision depends on the events alone;
- * silence is an event as well (`Session.Abort`). A span is emitted once, when it is closed and settled. Evidence closes it:
- * a closing hook, the next turn, the end of the session. The agent's contract says what settles it (`settles`). The output
- * therefore does not depend on the size of a round or on a repetition.
+ * silence is an event as well (`Session.Abort`). A span is emitted once, when it is closed and settled. An event closes
+ * it: a closing hook, the next turn, the end of the session. The agent's contract defines which source settles it
+ * (`settles`). The output therefore does not depend on the size of a round or on a repetition.
  *
  *   turn       Opens with the first event of an unknown prompt id, or with `Prompt.Submitted` for agents without ids. A
  *              prompt under the running id opens nothing. Closes at the final response, at a failure of the model, at the
@@ -41,7 +41,7 @@ import { moveTurn } from './turns.ts';
 
 export const AMENDED = 'vendor.otel-hooks.Amended';
 
-/** The repository of the working folder: found at the start, or changed since. */
+/** The type of the event that states the repository of the working folder: at the start, and after each change. */
 export const REPOSITORY = 'vendor.otel-hooks.Repository';
 
 /**
@@ -105,7 +105,7 @@ export const awaited = (state: FoldState): Held[] => state.held.filter(held => h
 export const isAmendable = (state: FoldState, call: string): boolean =>
   own(state.actions, call) !== undefined || state.held.some(held => held.unread && held.of === `action:${call}`);
 
-/** Whether something is open that only an end or silence will close. */
+/** Returns true if a span is open that only an end event or silence can close. */
 export const isOpen = (state: FoldState): boolean =>
   (state.segment !== undefined && state.endedMs === undefined) ||
   state.turn !== undefined ||

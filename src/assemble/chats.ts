@@ -10,7 +10,7 @@ import type { AskedModel, FoldState, OpenRequests } from './state.ts';
 import { noteSpent } from './stated-totals.ts';
 
 /**
- * The start of the request that a response answers, if exactly one request is open and both times come from one clock.
+ * Returns the start of a response's request, if exactly one request is open and both times come from the same clock.
  */
 function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number | undefined {
   const open = state.requests && own(state.requests, event.session_id);
@@ -23,7 +23,7 @@ function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number
   return isSure && atMs - open.ms <= LONGEST_ACTION_MS ? open.ms : undefined;
 }
 
-/** A request of a model waits for its response. */
+/** Stores a request to a model until its response arrives. */
 export function openRequest(state: FoldState, at: At): void {
   if (at.late !== undefined) return;
   state.requests ??= {};
@@ -38,7 +38,7 @@ export function openRequest(state: FoldState, at: At): void {
   });
 }
 
-/** The number of waiting requests that the state keeps one by one. */
+/** The number of waiting requests that the state stores individually. */
 const ASKED = 16;
 
 function askedBy(state: FoldState, at: At): AskedModel {
@@ -57,8 +57,8 @@ function askedBy(state: FoldState, at: At): AskedModel {
 }
 
 /**
- * Closes the requests without a response when their turn, subagent or session ends. After a good end they were answered
- * unobserved. If responses come from a transcript, they are not closed here.
+ * Closes the requests without a response when their turn, subagent or session ends. If it ended well, the requests were
+ * answered, but no response was observed. If responses come from a transcript, the requests are not closed here.
  */
 export function closeRequests(state: FoldState, at: At, session: string, endMs: number, wentWell: boolean): void {
   const open = state.requests && own(state.requests, session);
@@ -248,7 +248,7 @@ function add(to: Sums, more: Sums): void {
     const count = more[name];
     if (count === undefined) continue;
     const sum = (to[name] ?? 0) + count;
-    // The sum of plain fractions would depend on the order.
+    // A sum of floating-point numbers depends on the order, so each sum is rounded.
     to[name] = name === 'costUsd' || name === 'pricedUsd' ? dollars(sum) : sum;
   }
 }

@@ -1,4 +1,4 @@
-/** What an event closes: a turn, a subagent, the session. */
+/** Closes the turn, the subagent or the session that an event ends. */
 import { own } from '../lib/read.ts';
 import type { At } from './current-event.ts';
 import { release } from './holding.ts';
@@ -7,7 +7,7 @@ import type { FoldState } from './state.ts';
 import { closeSubagent } from './subagents.ts';
 import { closeTurn, endHeld, endOfTurn } from './turns.ts';
 
-/** Runs after the event was recorded, so that the record still finds its span open. */
+/** Runs after the event was recorded, because the record needs its span to be open. */
 export function closeEnded(state: FoldState, at: At): void {
   const { event_type: type } = at.event;
   if (at.late !== undefined) closeLate(state, at);

@@ -7,8 +7,8 @@ import type { SpanContent } from './finished.ts';
 const MOST = 2_048;
 
 /**
- * `before` with the content of this event. The first value of a part stays; of reasons the last one. Undefined: no
- * content.
+ * Returns `before` with the content of this event. The first value of a part stays; of reasons, the last value stays.
+ * Returns undefined if there is no content.
  */
 export function contentWith(
   before: SpanContent | undefined,

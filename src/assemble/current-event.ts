@@ -10,7 +10,7 @@ import {
 import type { Finished, FinishedSpan } from './finished.ts';
 import type { FoldState, KnownTurn, OpenRisk, Origin } from './state.ts';
 
-/** A longer duration is an error of the agent, and would stretch every span above the action. */
+/** A longer duration is an error of the agent. It would make all parent spans of the action too long. */
 export const LONGEST_ACTION_MS = 7 * 24 * 3_600_000;
 
 export interface At {
@@ -24,7 +24,7 @@ export interface At {
   isRecorded: boolean;
 }
 
-/** A span carries mode, actor and metadata of the event that opened it. */
+/** Returns mode, actor and metadata of the event that opens a span. */
 export const originOf = (event: Event): Origin & { mode: string | undefined } => ({
   mode: event.agent_mode,
   actor: event.actor,

@@ -84,7 +84,7 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     state.compactions ??= {};
     const { phase } = at.facts;
     const known = own(state.compactions, event.session_id);
-    // The end of a compaction whose start is known: a response in between was marked already.
+    // This event ends a compaction with a known start. A response after that start was already marked.
     const wasMarked = phase === 'after' && known?.phase === 'before' && known.isTold;
     put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold: wasMarked });
   },
@@ -141,7 +141,7 @@ function actionInError(state: FoldState, { facts, subagent }: At): OpenAction | 
   return others.length === 0 ? only : undefined;
 }
 
-/** Raises the risk of turn and segment by an event that is no action. */
+/** Raises the risk of turn and segment by an event that is not an action. */
 function raiseRisk(state: FoldState, at: At): void {
   const { risk } = at.event;
   if (state.turn && isCurrent(state, at)) state.turn.risk = higher(state.turn.risk, risk);

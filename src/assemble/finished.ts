@@ -71,7 +71,7 @@ interface Common {
   closedBy: string | undefined;
 }
 
-/** The usage of the responses within a span. A class that no response states is absent. */
+/** The usage of the responses within a span. A class of tokens is absent if no response states it. */
 export interface Sums {
   calls: number;
   input?: number | undefined;
@@ -223,8 +223,8 @@ export interface ChatSpan extends Common {
   /** A sum over a turn or a session instead of one response. */
   sum: 'turn' | 'session' | undefined;
   /**
-   * No row tells this response; its usage follows from the totals of the run. `compaction`: the only compaction of the run
-   * used it. `several`: it cannot be divided, so it is counted and has no span.
+   * The transcript has no row for this response; its usage is computed from the totals of the run. `compaction`: the
+   * only compaction of the run used it. `several`: the usage cannot be divided, so it is counted and has no span.
    */
   untold?: 'compaction' | 'several' | undefined;
 }

@@ -4,7 +4,7 @@ import { type At, opensWork } from './current-event.ts';
 import type { FoldState, KnownTurn } from './state.ts';
 import { unendedTurn } from './turns.ts';
 
-/** Whether the event belongs to a time that is over. Such an event opens and closes nothing. */
+/** Returns the turn, if known, of an event that arrived late; undefined for other events. Late events open no span. */
 export function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
   if (state.segment === undefined || !opensWork(event)) return undefined;
@@ -28,20 +28,20 @@ export function lateness(state: FoldState, at: At): At['late'] {
   return isOver ? { turn } : undefined;
 }
 
-/** Whether the event ends an action that ended with its turn or subagent. Such an event opens nothing. */
+/** Returns true if the event ends an action that has already ended with its turn or subagent. It opens no span. */
 const isEndOfLeft = (state: FoldState, { event, facts }: At): boolean =>
   event.event_type === 'Action.After' && leftBy(state).has(facts.call ?? event.event_id);
 
 /**
- * Some agents write rows shortly after their last hook. Such a row belongs to the session that has ended; only a prompt
- * or the start of the session opens it again.
+ * Some agents write rows shortly after their last hook. Such a row belongs to the ended session. Only a prompt or the
+ * start of the session opens the session again.
  */
 const isAfterEnd = ({ endedMs }: FoldState, { event: { event_type: type }, atMs }: At): boolean =>
   endedMs !== undefined && atMs > endedMs && type !== 'Prompt.Submitted' && type !== 'Session.Start';
 
 /**
- * A hook that arrived after a later one. It belongs to the turn that the later hook closed. Without such a turn it opens
- * one.
+ * Handles a hook that arrived after a later hook. It belongs to the turn that the later hook closed. Without such a
+ * turn, it opens a turn.
  */
 function overtaken(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs, subagent } = at;

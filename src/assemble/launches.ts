@@ -67,7 +67,7 @@ export const isIn = (launch: Launch, trace: TraceKey): boolean =>
 
 export const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
-/** The agent names the subagent of a call. Inferred links of open and held spans are corrected. */
+/** Stores the subagent that the agent names for a call, and corrects inferred links of open and held spans. */
 export function linkLaunch(
   state: FoldState,
   at: At,

@@ -23,7 +23,7 @@ interface Holder {
 interface Home {
   trace: TraceKey;
   key: SpanKey;
-  /** The open or held span whose sums include this. */
+  /** The open or held span whose sums include the event. */
   holder: Holder | undefined;
 }
 

@@ -13,7 +13,7 @@ export function record(state: FoldState, at: At): void {
   if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
 }
 
-/** Whether a failure of a model states more than `error.type`: an unknown type, or a message that was kept. */
+/** Returns true if a failure of a model has more than `error.type`: an unknown type, or a message that was kept. */
 function isException({ event, facts }: At): boolean {
   if (event.event_type !== 'Model.Failed') return false;
   const { error_type: type, error_message: message } = event.data;

@@ -154,7 +154,7 @@ export function noteRepository(state: FoldState, data: Fields): void {
   if (made.length > 0) segment.commits = [...new Set([...(segment.commits ?? []), ...made])].slice(-MOST_COMMITS);
 }
 
-/** Usage of the whole session, which its end states. */
+/** Returns the usage of the whole session, if the end of the session states it. */
 function statedBy({ event, facts }: At): Stated | undefined {
   const { totals, model, provider } = facts;
   if (event.event_type !== 'Session.End' || totals === undefined) return undefined;

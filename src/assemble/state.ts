@@ -72,7 +72,7 @@ export interface Spent {
   reasoning: number;
 }
 
-/** What all runs of the program have used so far. */
+/** The usage of all runs of the program so far. */
 export interface StatedTotals {
   model: string;
   /** The run that ended with these totals. */
@@ -205,7 +205,7 @@ export interface OpenAction extends Origin {
   /** The source of that time. */
   time: TimeSource;
   askedMs: number | undefined;
-  /** When the answer came, if it is an event of its own. */
+  /** The time of the answer, if the answer is a separate event. */
   verdictMs?: number | undefined;
   /** The number of the attempt. */
   attempt?: number | undefined;
@@ -214,7 +214,7 @@ export interface OpenAction extends Origin {
   launches: { id?: string | undefined; agent?: string | undefined } | undefined;
   /** The subagent of this call is known. */
   launched?: true;
-  /** Known to be over since then, without an outcome. */
+  /** The time at which the call ended without an outcome. */
   overMs: number | undefined;
   /** An error that the agent reported during it. */
   errorType?: string | undefined;
@@ -254,7 +254,7 @@ export interface Held {
   /** Its name in a Settled event. */
   of: string;
   span: FinishedSpan;
-  /** Waits for the transcript, or for the verdict that there is none. */
+  /** Waits for the transcript, or until it is known that there is no transcript. */
   unread: boolean;
   /** Waits until the launching action names it. */
   unlinked: boolean;

@@ -1,6 +1,7 @@
 /**
- * Totals that the agent states at the end of a run. What exceeds the known responses was used by a request that no row
- * tells: the one of a compaction. It is counted once, when the span of the run settles.
+ * Handles the totals that the agent states at the end of a run. If they exceed the usage of the known responses, the
+ * request of a compaction used the rest, because the transcript has no row for it. The rest is counted once, when the
+ * span of the run settles.
  */
 import type { Usage } from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';
@@ -69,7 +70,7 @@ export function settleTotals(state: FoldState, span: SessionSpan, out: Finished)
     const base = state.statedBase && own(state.statedBase, model);
     state.statedBase ??= {};
     put(state.statedBase, model, { used, costUsd });
-    // The first totals of a fork include those of its parent, which nothing here states.
+    // The first totals of a fork include the totals of its parent, which are not known here.
     if (base === undefined && (isContinued || span.isContinued)) continue;
     if (costUsd !== undefined) {
       const usd = dollars(Math.max(0, costUsd - (base?.costUsd ?? 0)));

@@ -10,7 +10,7 @@ import type { FoldState, OpenSubagent } from './state.ts';
 
 export const OPEN_SUBAGENTS = 256;
 
-/** The open subagent of an event. The first event of an unknown subagent opens it. */
+/** Returns the open subagent of an event. The first event of an unknown subagent opens the subagent. */
 export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
   const id = at.subagent;
   if (id === undefined) return undefined;
@@ -73,7 +73,7 @@ export function closeSubagent(
   if (state.segment) state.segment.subagents += 1;
   const { launch } = subagent;
   const isHere = launch !== undefined && isIn(launch, trace);
-  // Its end was not observed: its last event is its end.
+  // The end of the subagent was not observed, so the time of its last event is its end.
   const lastMs = outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs;
   hold(state, at, {
     of: `subagent:${subagent.id}:${subagent.ordinal}`,

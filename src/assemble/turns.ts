@@ -28,7 +28,7 @@ export function moveTurn(state: FoldState, at: At): void {
     cutTurn(state, at);
     return;
   }
-  // Its end was not observed: its last event is its end.
+  // The end of the turn was not observed, so the time of its last event is its end.
   closeTurn(state, at, 'unfinished', undefined, Math.max(state.lastMs, state.turn?.startMs ?? 0));
   cutSegment(state, at);
   openTurn(state, at, key);
@@ -77,8 +77,8 @@ function openTurn(state: FoldState, at: At, key: string): void {
 }
 
 /**
- * Continues a turn that is too large for one trace in the next segment, when none of its actions is open. Only events of
- * hooks cut a turn: events of a transcript are of the past and join the turn that they name.
+ * Continues a turn in the next segment if the turn is too large for one trace and none of its actions is open. Only
+ * events of hooks cut a turn: events of a transcript are late and join the turn that they name.
  */
 function cutTurn(state: FoldState, at: At): void {
   const { segment, turn } = state;
@@ -109,7 +109,7 @@ export function closeTurn(
   const turn = state.turn;
   const segment = state.segment;
   if (turn === undefined || segment === undefined) return;
-  // The agent went on or finished, so an action that a person was asked about was denied.
+  // The agent continued or finished without the action about which a person was asked, so the person denied it.
   const wentOn = outcome === 'completed' || at.event.event_type === 'Prompt.Submitted' || opensWork(at.event);
   closeActions(state, at, action => action.subagent === undefined, endMs, wentOn);
   closePlan(state, at, state.session, endMs);
@@ -190,8 +190,8 @@ export function endHeld(state: FoldState, at: At): void {
 }
 
 /**
- * An action that was open at the end of its turn ends with the turn. If a person was asked and the turn completed, it
- * was denied.
+ * Ends an action that was open at the end of its turn together with the turn. If a person was asked and the turn
+ * completed, the person denied the action.
  */
 function endWith(state: FoldState, span: ActionSpan, { event, atMs }: At, wentWell: boolean): void {
   Object.assign(span, ends(span.startMs, atMs));

@@ -6,14 +6,14 @@ import type { Action } from '../event/event.ts';
 /** An assignment before the name of a program. */
 const PREFIXED = /^[A-Za-z_][A-Za-z0-9_]*=/;
 const SIMPLE_NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/;
-/** Looks like a key, a token or the number of a card that was pasted instead of a command. */
+/** Matches a word that may be a key, a token or a card number that was pasted instead of a command. */
 const SECRETIVE = /[A-Z].*[0-9]|[0-9].*[A-Z]|[0-9](?:.*[0-9]){4}/;
 /** Characters that separate commands, or hide one. */
 const COMPOUND = /[;&|<>`\n(){}$\\"'*?[\]!#~]/;
 
 /**
- * The program of a shell command, if the line is one simple command with a plain name. Of a path only the last part
- * stays. For all other lines the result is undefined: no guess, so that no argument can pass as a name.
+ * Returns the program of a shell command, if the line is one simple command with a plain name. Of a path, only the last
+ * part stays. For all other lines it returns undefined, so that it never returns an argument as a name.
  */
 export function executableOf(action: Action): string | undefined {
   if (action.name !== 'shell') return undefined;

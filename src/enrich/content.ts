@@ -1,5 +1,5 @@
 /**
- * The content that the user asked for: the fields that stay beyond redaction, by class and mode. The default is none.
+ * The content that the user asked for: the fields that stay despite redaction, by class and mode. The default is none.
  * It is added after the event has its id, so that no id depends on it.
  */
 import type { ContentClass, ContentMode, Modes } from '../event/content-classes.ts';
@@ -15,11 +15,11 @@ export interface Keeper {
   metadata?: readonly string[] | undefined;
   /** Longest text, in characters. */
   longest: number;
-  /** Removes secrets. The name of a field may tell that the whole text is a secret. */
+  /** Removes secrets. The name of a field may mark the whole text as a secret. */
   clean(text: string, name?: string): string;
 }
 
-/** So many more characters are searched, since the cut may go through a secret. */
+/** The search for secrets goes this many characters beyond the cut, since the cut may split a secret. */
 const OVERHANG = 4_096;
 
 /** The limit of an action's input in bytes of JSON, per character of the longest text. */

@@ -1,6 +1,6 @@
 /**
- * The cost of a response, from its tokens and their rates. Without certainty there is no amount. Amounts are decimal
- * fractions of a dollar, so that a sum does not depend on the order.
+ * The cost of a response, from its tokens and their rates. If the cost is not certain, there is no amount. Amounts are
+ * rounded decimal fractions of a dollar, so that a sum does not depend on the order.
  */
 import type { Usage } from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';

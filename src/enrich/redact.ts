@@ -1,6 +1,6 @@
 /**
  * Removes content from an event before the journal. An allow list decides: each type of event names its fields that are
- * numbers or closed sets. Of a text only the length and a keyed hash stay. All other fields are removed.
+ * numbers or closed sets. Of a text, only the length and a keyed hash stay. All other fields are removed.
  */
 import {
   type Action,

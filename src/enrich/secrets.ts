@@ -233,7 +233,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   }
 }
 
-/** Cleans the text of a field. The name of the field may tell that the whole text is a secret. */
+/** Cleans the text of a field. The name of the field may mark the whole text as a secret. */
 export const withoutSecretsOf = (name: string | undefined, text: string, own?: OwnSecrets): string =>
   name !== undefined && SECRET_FIELD.test(name) && text.length >= 4 && !isNoSecret(name, text) && !own?.isAllowed(text)
     ? '[redacted:secret]'

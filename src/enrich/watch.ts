@@ -1,6 +1,6 @@
 /**
- * Finds what only several events together show: retries, loops, how full the context is, and budgets that are nearly
- * used up. The results are events, so that they are journaled, exported and replayed like all others.
+ * Detects states that only several events together show: retries, loops, how full the context is, and budgets that are
+ * nearly used up. The results are events, so that they are journaled, exported and replayed like all others.
  * docs/loops-and-budgets.md has the rules for users.
  *
  * The functions are deterministic: they take an event and the memory, change the memory in place and return the new
@@ -20,7 +20,7 @@ import {
 } from '../event/event.ts';
 import { levelOf } from './risk/risk.ts';
 
-/** Hashes by which two actions, and their results, are equal; the event itself may have no content. */
+/** Hashes that show whether two actions, and their results, are equal; the event may have no content. */
 export interface Alike {
   input?: string | undefined;
   /** The error of a failed action, else its output. Undefined: unknown whether two results are equal. */
@@ -50,7 +50,7 @@ export interface Watch {
   costs?: number[] | undefined;
   turn?: string | undefined;
   turns: [turn: string, spent: Spent][];
-  /** The number of compactions in sequence that freed next to nothing. */
+  /** The number of consecutive compactions that freed almost no context. */
   idle: number;
   /** Types of events that the agent itself reports for this session. */
   others?: string[] | undefined;
@@ -126,7 +126,7 @@ export const WARNING = 0.7;
 
 export const EXCEEDED = 0.8;
 
-/** A compaction that leaves more than this share freed next to nothing. */
+/** If the context is fuller than this after a compaction, the compaction freed almost no context. */
 const COMPACTED = 0.9;
 
 const IDLE_COMPACTIONS = 2;
@@ -180,7 +180,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
     case 'Model.Responded':
       return [...(isMain ? filled(at, event.data) : []), ...unusual(at), ...spend(at, event.data)];
     case 'Retry.Triggered':
-      // Without an action it is a retry of a request to the model, which no other event shows.
+      // A retry without an action is a retry of a request to the model; no other event reports it.
       if (event.data.action_name !== undefined) noteOther(memory, event.event_type);
       return [];
     case 'Retry.Loop.Detected':
@@ -237,7 +237,7 @@ function again(at: At, like: string, name: string | undefined, beganMs: number):
   return [{ body: { event_type: 'Retry.Triggered', data }, key: 'again' }];
 }
 
-/** Hooks of parallel calls overtake each other: this end may show that a call that was reported before is a retry. */
+/** Hooks of parallel calls can arrive out of order, so this end may show that an earlier reported call is a retry. */
 function overtaken(at: At, like: string, name: string | undefined): Noted[] {
   return at.memory.open.flatMap(([call, other, begun]) =>
     other === like ? againLate(at, call, like, name, begun) : [],
@@ -296,7 +296,7 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   const enough = isFailing ? loops.failing : loops.unchanged;
   if (!isUnchanged || enough === 0 || run.times < enough || run.isTold) return noted;
   run.isTold = true;
-  // Of several actions that alternate, one is reported.
+  // If several actions alternate, only one of them is reported.
   if (circle !== undefined) return noted;
   const { times, firstMs, tokens } = run;
   const found = { who: at.session, like, action: action.name, times, firstMs, tokens };

@@ -1,26 +1,26 @@
-/** Sessions that a round visits although no fragment of theirs came. */
+/** Finds the sessions that a round visits although it has no fragment for them. */
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { Store } from '../store/store.ts';
 import { recalled } from './rebuild.ts';
 import { isUnfinishedImport, SILENCE_MS, UNFINISHED_IMPORT_MS } from './session-in-round.ts';
 
-/** An ended session is remembered for this time, for late events. */
+/** The state of an ended session is kept for this time, for late events. */
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 
 export interface Due {
   silent?: readonly string[];
   /** Sessions with closed spans that wait for a transcript. */
   waiting?: readonly string[];
-  /** Sessions that a broken configuration keeps from all destinations. It may be repaired now. */
+  /** Sessions without destinations, because the configuration was invalid. It may be valid now. */
   undecided?: readonly string[];
-  /** Their states go because there are too many of them (session-limits.ts). */
+  /** Sessions whose states are removed because there are too many (session-limits.ts). */
   excess?: readonly string[];
 }
 
 /**
- * Sessions to visit without a fragment. Silent: open without a recent event, or ended so long ago that they are forgotten.
- * Waiting: with spans that wait for a transcript.
+ * Returns the sessions to visit without a fragment. Silent: open without a recent event, or ended so long ago that
+ * their states are removed. Waiting: with spans that wait for a transcript.
  */
 export function dueSessions(store: Store, nowMs: number): { [D in Exclude<keyof Due, 'excess'>]-?: string[] } {
   const due = { silent: [] as string[], waiting: [] as string[], undecided: [] as string[] };

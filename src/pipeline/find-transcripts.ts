@@ -1,4 +1,4 @@
-/** Finds the transcripts that agents have written: below the given paths, or wherever the agents keep them. */
+/** Finds the transcripts that agents have written: below the given paths, or in the folders of the agents. */
 
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -37,7 +37,7 @@ export interface Search {
   sinceMs: number;
 }
 
-/** Transcripts in a known format that is not read. */
+/** Transcripts in a known format that otel-hooks does not read. */
 export interface PassedOver {
   /** The agent, if the format names it. */
   agent: string | undefined;
@@ -48,7 +48,7 @@ export interface PassedOver {
 }
 
 /**
- * A file that was named and has no session of its own, such as a subagent's: it is read with the session's main file.
+ * A given path that is not the main file of a session, such as a subagent's file. It is read with the main file.
  */
 export interface Part {
   path: string;
@@ -62,7 +62,7 @@ export interface FoundSessions {
   /** Given paths without a transcript. */
   without: string[];
   parts: Part[];
-  /** Transcripts in formats that are not read. */
+  /** Transcripts in formats that otel-hooks does not read. */
   passed: PassedOver[];
 }
 
@@ -74,7 +74,7 @@ export function findSessions(search: Search): FoundSessions {
     const known = passed.get(`${agent} ${why}`);
     passed.set(`${agent} ${why}`, { agent, why, path: known?.path ?? path, files: (known?.files ?? 0) + 1 });
   };
-  /** Whether the reason is known why the file is not read. */
+  /** Returns true, and records the reason, if otel-hooks is known not to read this file. */
   const isPassed = (path: string, among: readonly Agent[]): boolean => {
     const packed = eyes.unread.get(path);
     if (packed !== undefined) pass(among.length === 1 ? among[0]?.id : undefined, whyUnread[packed], `${path}.zst`);
@@ -87,7 +87,7 @@ export function findSessions(search: Search): FoundSessions {
       }
     return packed !== undefined;
   };
-  /** Files of sessions that were found: a subagent's has no session of its own. */
+  /** All files of the found sessions, with files of subagents. */
   const parts = new Map<string, FoundTranscript>();
   const start = startsOf(eyes);
   const add = (agent: Agent, file: TranscriptFile, beginning = USUAL): boolean => {
@@ -100,9 +100,11 @@ export function findSessions(search: Search): FoundSessions {
     }
     return sessions.length > 0;
   };
-  /** A document was looked at as a whole. */
+  /** Only line files are read a second time: a document was read as a whole. */
   const isWorthMore = (path: string): boolean => path.endsWith('.jsonl') && !parts.has(path);
-  /** The session whose files this one is among: its main file lies beside it, or one or two folders above. */
+  /**
+   * Returns the session that this file belongs to. Its main file is in the same folder, or one or two folders above.
+   */
   const ownerOf = (path: string): FoundTranscript | undefined => {
     let folder = path;
     for (let above = 0; above < 3; above += 1) {
@@ -147,9 +149,9 @@ export function findSessions(search: Search): FoundSessions {
   };
 }
 
-/** So many files of a named folder are looked at for the session that they belong to. */
+/** The number of files in a given folder for which the session is searched. */
 const MOST_PARTS = 50;
-/** So many files of a folder may be the main file. */
+/** The number of files in a folder that are tried as the main file. */
 const MOST_BESIDE = 1_000;
 
 /** The part of a file that is read to find out its agent and session. */
@@ -159,7 +161,7 @@ interface Beginning {
 }
 type Start = (path: string, size: number) => readonly Fields[];
 const USUAL: Beginning = { bytes: 512 * 1024, rows: 64 };
-/** A second, longer look: a first prompt may hold an image, and rows about other sessions may precede it. */
+/** The limits of a second, longer read: the first prompt may contain an image, or follow rows of other sessions. */
 const LONG: Beginning = { bytes: 32 * 1024 * 1024, rows: 1_024 };
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
 
@@ -187,7 +189,7 @@ function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size:
       return transcript.sessions(file, { rows: start(file.path, size), document: undefined }, eyes);
     return transcript.sessions(file, { rows: [], document: documentOf(eyes, file.path, size) }, eyes);
   } catch {
-    // A reader that fails on a foreign file does not claim it.
+    // If the reader of an agent fails on a file, the file does not belong to the agent.
     return [];
   }
 }

@@ -1,6 +1,7 @@
 /**
- * A round of an import. Transcripts take the way of all events: the reader of their agent, the journal, the fold, in rounds
- * that commit. Events that were imported before, or that hooks gave, are known by their ids.
+ * A round of an import. Imported events pass through the same stages as all others: the reader of the agent, the
+ * journal, the fold, in rounds that are committed. Their ids show whether an earlier import or a hook has reported
+ * them.
  */
 import { agentNamed } from '../agents/index.ts';
 import { awaited } from '../assemble/assemble.ts';
@@ -32,7 +33,7 @@ import { enrichersOf, ownerIn, type RoundWorld } from './sessions-of-round.ts';
 
 export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'read'>;
 
-/** A state folder that does not exist yet, for a look at what an import would give. */
+/** Stands in for a state folder that does not exist yet, for a preview of an import. */
 export const emptyStore: ImportStore = {
   epoch: 0,
   session: () => undefined,
@@ -46,14 +47,14 @@ export interface ImportRound {
   problems: Problem[];
   outputs: readonly SessionOutput[];
   counts: RoundCounts['transcripts'];
-  /** How many of the sessions are done. The next round begins with the one after them. */
+  /** The number of sessions that are done. The next round begins with the session after them. */
   done: number;
   bytes: number;
   /** Sessions that were left out because a person erased them. */
   erased: number;
 }
 
-/** Reads on in these sessions, one after the other, until so many bytes are read. */
+/** Continues to read these sessions in order, until the limit of bytes is reached. */
 export function importRound(
   store: ImportStore,
   found: readonly FoundTranscript[],
@@ -133,7 +134,9 @@ class ImportedSessions {
     };
   }
 
-  /** Reads on in one session. False: there is more than this round may read. A session that fails stays as it was. */
+  /**
+   * Continues to read one session. Returns false if more is left than this round may read. A failure keeps its state.
+   */
   read(found: FoundTranscript): boolean {
     if (isErased(this.documents.read(documents.erased) ?? noneErased, sessionKey(found.agent.id, found.session))) {
       this.erased += 1;
@@ -175,7 +178,9 @@ class ImportedSessions {
     return !result.isMore;
   }
 
-  /** A journal with the lines of this round, for the sessions that copy from it. */
+  /**
+   * Returns a journal with the lines of this round, for the sessions whose transcripts begin with copies of its rows.
+   */
   private journal(key: string): string | undefined {
     const gained = this.sessions.find(session => session.state.key === key)?.lines ?? '';
     const kept = this.store.journal(key);
@@ -197,7 +202,7 @@ class ImportedSessions {
     this.problems.push(...problems);
     for (const destination of destinations)
       this.documents.write(documents.destinations.of(destination.id), { ...destination, pinnedMs: this.world.nowMs });
-    // A correction of the configuration would send the past as of the day of the correction.
+    // Otherwise, a later correction of the configuration would send the past with the date of the correction.
     delete pinned.undecided;
     countSilenced(this.counts, made);
     const state = newSession(opening, pinned);

@@ -1,4 +1,4 @@
-/** Journaled sessions as OTLP/JSON: the same fold, the same encoding, the same ids. It only reads. */
+/** Encodes journaled sessions as OTLP/JSON, with the same fold, encoding and ids as delivery. It changes no file. */
 import { step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Destination } from '../config/destinations.ts';
@@ -16,15 +16,15 @@ import { type PreviewWorld, pinnedNow, withoutMetrics, worldOver } from './pin-n
 import { recalled } from './rebuild.ts';
 import type { RoundWorld } from './sessions-of-round.ts';
 
-/** A number of events, or the requests made of them. */
+/** The number of events that were read, or requests with their data. */
 export interface Part {
   events: number;
   requests: JsonObject[];
 }
 
 /**
- * Each signal in the form of the session's first destination that takes it. Open spans are left out. Counters of all these
- * sessions come last.
+ * Yields each signal in the form of the session's first destination that accepts the signal. Open spans are left out.
+ * The counters of all these sessions come last.
  */
 export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWorld): Generator<Part> {
   const whole = worldOver(store, world);

@@ -1,4 +1,4 @@
-/** What leaves of the output of sessions: OTLP bodies, lines for event destinations, and metric states. */
+/** Makes the data to send from the output of sessions: OTLP bodies, lines for event destinations, and metric states. */
 import { agentNamed, formerNameOf } from '../agents/index.ts';
 import { providerOfModel } from '../agents/shared/providers.ts';
 import type { FinishedRecord } from '../assemble/finished.ts';
@@ -16,7 +16,7 @@ import { addTo, type MetricState, noMetrics } from '../telemetry/metric-state.ts
 import { type SpanContextFacts, spansToSend } from '../telemetry/spans.ts';
 import type { SessionOutput } from './session-in-round.ts';
 
-/** What of the output is sent. Of the distant past, counters would jump today, and back ends refuse old logs. */
+/** The part of the output to send. Old events would make counters jump today, and back ends refuse old logs. */
 export interface Selection {
   metrics: boolean;
   logsSinceMs: number;
@@ -27,7 +27,7 @@ export interface Outgoing {
   tallies: ((ledger: Ledger) => void)[];
 }
 
-/** The bodies, metric states and counts of what the sessions gained, for each of their destinations. */
+/** Returns the bodies, metric states and counts of the sessions' new output, for each of their destinations. */
 export function outgoingOf(
   outputs: readonly SessionOutput[],
   changed: ChangedDocuments,
@@ -79,7 +79,7 @@ function addBatches(
   });
 }
 
-/** Changes `state`. False when nothing was counted. */
+/** Adds to the counters in `state`. Returns false if the output changed none of them. */
 function addMetrics(
   { tallies }: Outgoing,
   here: readonly SessionOutput[],
@@ -103,7 +103,7 @@ function addMetrics(
   return versions > 0;
 }
 
-/** A file gets the lines of a round at once; a request holds no more of them than of spans. */
+/** A file gets all lines of a round at once. A request has the same limit of items for lines as for spans. */
 function linesFor(here: readonly SessionOutput[], { types, url }: Target): { items: number; lines: string }[] {
   const all = here.map(output => output.lines).join('');
   if (types === undefined && url === undefined)
@@ -122,7 +122,7 @@ export const incrementsIn = ({
   incrementsOf(
     events,
     spans,
-    // Strangers may name themselves as they like; a series for each would grow without bound.
+    // An unknown agent can send any name. One series for each name would make the number of series unbounded.
     agentNamed(state.agent)?.id ?? 'custom',
     tool => isBuiltIn(state.agent, tool),
     {
@@ -165,7 +165,7 @@ export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
   user: state.pinned.user,
 });
 
-/** Where all of them leave, nothing is asked of each. */
+/** Returns the records since a time. Without a limit, it skips the check of each record. */
 const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
   sinceMs === Number.NEGATIVE_INFINITY
     ? records

@@ -7,7 +7,7 @@ import { type Pin, pin } from '../session/pin.ts';
 import type { Store } from '../store/store.ts';
 import type { RoundWorld } from './sessions-of-round.ts';
 
-/** The world of a round without the installation's id and key, which the store holds. */
+/** The inputs of a round, without the installation's id and key, which are in the store. */
 export type PreviewWorld = Omit<RoundWorld, 'installation' | 'hashKey'>;
 
 /**
@@ -29,7 +29,7 @@ export function pinnedNow(
 }
 
 /**
- * Returns the world of a round that changes nothing. Before the first delivery, the installation's id and key are
+ * Returns the inputs of a round that is not committed. Before the first delivery, the installation's id and key are
  * random.
  */
 export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
@@ -37,7 +37,7 @@ export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
   return { ...world, installation: id, hashKey: key };
 }
 
-/** A store without counters, so that those of a session are the only ones. */
+/** Hides the stored counters, so that the result has only the counters of the given sessions. */
 export const withoutMetrics = (store: Pick<Store, 'read'>): Pick<Store, 'read'> => ({
   read: document => (documents.metrics.idOf(document.name) === undefined ? store.read(document) : undefined),
 });

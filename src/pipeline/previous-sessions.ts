@@ -1,4 +1,4 @@
-/** The session that a process of an agent began last, kept in a document. */
+/** Stores, in a document, the last session that each process of an agent began. */
 import type { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import type { Event } from '../event/event.ts';
@@ -15,7 +15,7 @@ export class PreviousSessions {
     this.sessionOf = sessionOf;
   }
 
-  /** Completes the event's link to the previous session of the same process. Changes the event. */
+  /** Adds the link to the previous session of the same process. Changes the event in place. */
   note(event: Event, fragment: Fragment, agent: string): void {
     const found = begun(this.changed.read(documents.processes) ?? [], fragment, event, agent);
     if (found !== undefined) this.changed.write(documents.processes, found.processes);

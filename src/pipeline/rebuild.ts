@@ -1,4 +1,4 @@
-/** Sessions out of their journals: the same fold over the same events gives the same state and the same output. */
+/** Rebuilds sessions from their journals: the same fold over the same events gives the same state and output. */
 import { REPOSITORY, step } from '../assemble/assemble.ts';
 import { isFold } from '../assemble/state.ts';
 import { FACTS, factsOf } from '../event/event.ts';
@@ -8,7 +8,9 @@ import { noTranscripts, SEEN_IDS, type SessionState } from '../session/session-s
 import type { Store } from '../store/store.ts';
 import { noOutput, type SessionOutput } from './session-in-round.ts';
 
-/** The stored state of a session. The store gives copies, so a round that is lost has changed nothing. */
+/**
+ * Returns the stored state of a session. The store returns copies, so a round that is not committed changes no state.
+ */
 export function recalled(store: Pick<Store, 'session'>, key: string): SessionState | undefined {
   const state = store.session(key)?.state as SessionState | undefined;
   return state !== undefined && isFold(state.fold) ? state : undefined;
@@ -30,7 +32,7 @@ export function rebuild(state: SessionState, journal: string | undefined): void 
   state.transcripts = { ...noTranscripts(), isAgain: true };
 }
 
-/** The output of all that the journal holds, as if it came now and for these destinations, in parts of bounded size. */
+/** Yields the output of the whole journal for these destinations, as if it arrived now, in parts of limited size. */
 export function* outputOfJournal(
   store: Store,
   state: SessionState,

@@ -1,7 +1,7 @@
 /**
- * How far an agent conforms to the open standards through otel-hooks. The agent's samples run through the pipeline, and the
- * standards' validators check the events. Facts that no sample can show, such as an event without a hook, are in the
- * agent's folder.
+ * Measures how far an agent conforms to the open standards through otel-hooks. The agent's samples run through the
+ * pipeline, and the standards' validators check the events. Facts that samples cannot show, such as an event without a
+ * hook, are in the agent's folder.
  */
 import {
   type Agent,
@@ -56,18 +56,20 @@ export interface Conformance {
   openhook: { version: string; level: 0 | 1 | 2 | 3; requirements: Requirement[] };
   /** `concluded`: otel-hooks derives the type from other events. */
   agentHooks: { version: string; told: ReportedType[]; concluded: EventType[]; untold: EventType[] };
-  /** The agent keeps transcripts but no sample is one, so types of transcripts are missing here. */
+  /**
+   * True if the agent writes transcripts but no sample is a transcript: the types that they report are missing here.
+   */
   isUnplayed: boolean;
   /** Findings about the resulting events. */
   findings: (Finding & { standard: string })[];
 }
 export interface Requirement {
-  /** 0: information that counts for no level. */
+  /** 0: for information, not required by any level. */
   level: 0 | 1 | 2 | 3;
   asks: string;
   /** `unavailable`: the standard asks for it only where it is available. */
   state: 'met' | 'concluded' | 'unavailable' | 'missing';
-  /** The hooks that state it, or the reason for the state. */
+  /** The hooks that report it, or the reason for the state. */
   how: string;
   by?: { hooks: readonly string[]; transcript: boolean } | undefined;
 }
@@ -142,7 +144,7 @@ const contextAt = (nowMs: number): RoundContext => ({
   counts: noCounts(),
 });
 
-/** Leaves out the events that the session concludes itself. */
+/** Returns false for events that otel-hooks derives. */
 const ofAgent = ({ event_type: type }: Event): boolean => !type.startsWith('vendor.otel-hooks.');
 
 function playHooks(agent: Agent, { name, payloads }: HookSample, played: Played): void {
@@ -221,7 +223,7 @@ function take(played: Played, events: readonly Event[], from: 'hooks' | 'transcr
   addEnvelopes(restOfOpenHook(state));
 }
 
-/** Validates each value alone, as samples are no stream. */
+/** Validates each value separately, because samples are not a stream. */
 function findingsIn(id: string, standard: Standard, values: readonly object[]): Conformance['findings'] {
   return values.flatMap(value => {
     const validation = standard.validation('sample', {});

@@ -5,7 +5,7 @@ import { own } from '../lib/read.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type Eyes, whyUnread } from '../transcripts/eyes.ts';
 
-/** One problem per file. If this Node reads no packed file at all, one problem for all. */
+/** Returns one problem per file. If this version of Node cannot read packed files, it returns one problem for all. */
 export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
   const problems = [...unread].map(
     ([file, why]): Problem => ({
@@ -17,7 +17,7 @@ export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
   return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
 };
 
-/** Faults inside this program. `agents`: the agents whose transcripts had rows that failed. */
+/** Returns the problems of faults in otel-hooks. `agents`: the agents whose transcripts had rows that failed. */
 export function failureProblems(oddities: { readonly [kind: string]: number }, agents: Iterable<string>): Problem[] {
   return [
     ...enrichments

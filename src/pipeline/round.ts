@@ -1,6 +1,6 @@
 /**
- * One round, as a value: fragments in; journal lines, session states, bodies and counts out. The store commits it whole or
- * not at all, so nothing here needs to be undone.
+ * Computes one round as a value, from fragments to journal lines, session states, bodies and counts. The store commits
+ * a round atomically, so this code never has to undo a change.
  */
 import { agents } from '../agents/index.ts';
 import { awaited, isOpen } from '../assemble/assemble.ts';
@@ -31,11 +31,11 @@ export interface RoundResult {
   journaled: number;
   /** Sessions of this round that wait for their transcripts. */
   waiting: string[];
-  /** Sessions that the round looked at. */
+  /** Sessions that the round visited. */
   looked: string[];
-  /** More of a transcript is there than one round reads. */
+  /** True if a transcript has more rows than one round reads. */
   isMore: boolean;
-  /** A session that was undecided has its destinations now. */
+  /** True if an undecided session got its destinations in this round. */
   isDecided: boolean;
 }
 
@@ -86,14 +86,14 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
   };
 }
 
-/** What became of the fragments. */
+/** The results of the fragments. */
 interface Fates {
   journaled: number;
   duplicates: number;
   erased: number;
   eaten: string[];
   rejects: { name: string; reason: string }[];
-  /** Bad items of lists whose other items could be read. */
+  /** Unreadable items of lists whose other items could be read. */
   cut: { bytes: Uint8Array; reason: string; label: string }[];
   badEvents: { [reason: string]: number };
 }
@@ -134,14 +134,14 @@ function takeAll({ fragments, rejects }: TakenFromInbox, sessions: SessionsOfRou
   return fates;
 }
 
-/** One file for each reason, one item to a line. */
+/** Returns one quarantine file for each reason, with one item per line. */
 function setAside(bad: readonly Bad<string>[]): Fates['cut'] {
   const lines = new Map<string, string[]>();
   for (const { reason, text } of bad) lines.set(reason, [...(lines.get(reason) ?? []), text]);
   return [...lines].map(([reason, texts]) => ({ bytes: Buffer.from(`${texts.join('\n')}\n`), reason, label: 'event' }));
 }
 
-/** Reads on for the sessions with closed spans that wait, and for those whose transcript has more. */
+/** Continues to read the transcripts of sessions whose closed spans wait, or whose transcript has more rows. */
 function settleWaiting(all: readonly SessionInRound[], waiting: readonly string[]): void {
   for (const session of all) {
     const { state, isMore } = session;
@@ -152,7 +152,7 @@ function settleWaiting(all: readonly SessionInRound[], waiting: readonly string[
 export const journalLines = (all: readonly SessionInRound[]): { key: string; lines: string }[] =>
   all.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }]));
 
-/** Sessions whose states go in this round because there are too many, and how many of each kind. */
+/** The sessions whose states this round removes because there are too many, and the number of each kind. */
 interface Gone {
   keys: ReadonlySet<string>;
   counts: { [Of in 'ended' | 'open' | 'undecided' | 'unreadable']?: number };
@@ -172,7 +172,7 @@ function letGo(sessions: SessionsOfRound, excess: readonly string[]): Gone {
   return { keys, counts };
 }
 
-/** A session that is forgotten leaves no state, and no mark of what was dispatched. */
+/** Returns the states to store. For a removed session, it deletes the state and the mark of dispatched events. */
 function keptStates(
   store: Store,
   sessions: SessionsOfRound,

@@ -1,9 +1,9 @@
 /**
- * One session in one round: its state, its transcript, and the output that it gains.
+ * One session in one round: its state, its transcript, and its new output.
  *
- * Every event takes the same way, whatever its source is: `record` identifies a reading (redaction comes first, so that no
- * id is made of content), enriches it, watches for loops and budgets, journals it and folds it. Before the event of an
- * edge hook (the end of a turn, a subagent, a session), `upTo` reads the session's transcript up to the time of the hook.
+ * Events of all sources take the same path: `record` gives a reading its id (after redaction, so that no id is made of
+ * content), enriches it, checks it for loops and budgets, journals it and folds it. Before the event of an edge hook
+ * (the end of a turn, a subagent, a session), `upTo` reads the session's transcript up to the time of the hook.
  */
 import {
   type Agent,
@@ -46,14 +46,14 @@ import {
 import { noteOver, patient, type TranscriptAccess, verdictsOn } from '../transcripts/settlement.ts';
 import type { PreviousSessions } from './previous-sessions.ts';
 
-/** A session without an event for so long is over; its end was not observed. */
+/** After this time without an event, a session is over, although its end was not observed. */
 export const SILENCE_MS = 3_600_000;
-/** An import that was stopped may go on for so long. After that its session ends. */
+/** The time in which an interrupted import may continue. After that, its session ends. */
 export const UNFINISHED_IMPORT_MS = 24 * 3_600_000;
-/** A row is written, with whole seconds at times, before the hook about the same thing has arrived. */
+/** A row may be older than the hook of the same event: it is written first, and some rows have only whole seconds. */
 const HOOK_LAG_MS = 2_000;
 
-/** What a session gains: journal lines, events, and what falls out of the fold. */
+/** The new output of a session: journal lines, events, and the spans and records of the fold. */
 export interface SessionOutput {
   readonly state: SessionState;
   lines: string;
@@ -77,7 +77,7 @@ export interface RoundCounts {
   transcripts: { read: number; journaled: number; duplicate: number };
   /** Titles of agents whose transcripts had rows that failed. */
   failing: Set<string>;
-  /** New sessions whose spans a project's file keeps from leaving, by its setting. */
+  /** The number of new sessions whose spans are not sent because of a project's file, by its setting. */
   silenced: { [setting: string]: number };
 }
 
@@ -88,12 +88,12 @@ export const noCounts = (): RoundCounts => ({
   silenced: {},
 });
 
-/** An undecided session is counted when it is decided, so that it counts once. */
+/** Counts an undecided session only when its configuration can be read, so that it is counted once. */
 export function countSilenced({ silenced }: RoundCounts, { silencedBy, pinned }: Pin): void {
   if (silencedBy !== undefined && !pinned.undecided) increase(silenced, silencedBy);
 }
 
-/** What all sessions of a round share. */
+/** The values that all sessions of a round share. */
 export interface RoundContext extends Enrichers {
   hash: Hash;
   nowMs: number;
@@ -102,12 +102,12 @@ export interface RoundContext extends Enrichers {
   transcripts?: TranscriptAccess | undefined;
   /** `never`: no transcript is read in any round, so closed spans settle at once. */
   settles?: 'never waiting' | undefined;
-  /** Absent: repositories are not looked at. */
+  /** Absent: no repository is read. */
   eyes?: Eyes | undefined;
   previous?: PreviousSessions | undefined;
-  /** Events of an earlier time become no log records. */
+  /** Earlier events do not become log records. */
   recordsSinceMs?: number | undefined;
-  /** False: the output has no events, since no metric is counted. Of an import that is most of the memory. */
+  /** False: the output omits events, since no metric is counted. In an import, events would use most of the memory. */
   keepsEvents?: boolean | undefined;
 }
 
@@ -118,14 +118,14 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   events: Event[] = [];
   spans: FinishedSpan[] = [];
   records: FinishedRecord[] = [];
-  /** Events that hooks and standards gave. */
+  /** The number of new events from hooks and standards. */
   taken = 0;
-  /** More of the transcript is there than this round may read. */
+  /** True if the transcript has more rows than this round may read. */
   isMore = false;
   private readonly context: RoundContext;
   private readonly agent: Agent | undefined;
   private readonly transcript: Transcript | undefined;
-  /** The folder of a session that began in this round, until its repository was looked for. */
+  /** The folder of a session that began in this round, until its repository is searched. */
   private newFolder: string | undefined;
   /** Ids of the committed journal, and of the session that this one's transcript begins with. */
   private journaledIds: Set<string> | undefined;
@@ -147,7 +147,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     const { state } = this;
     const atMs = settleClock(state, fragment);
     const read = (): ForeignReading[] => source.read(state, hashOf(state, this.context.hash));
-    // The first hook says whether older rows are copies, so it is read before them.
+    // The first hook shows whether older rows are copies, so it is read before them.
     const first = state.hookedMs === undefined ? read() : undefined;
     if (first?.some(each => each.event_type === 'Session.Start' && each.facts?.previous !== undefined))
       state.bornMs = atMs;
@@ -169,7 +169,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     if (isEdge) this.upTo(atMs);
   }
 
-  /** False when the session has the event already, from this source or from another one. */
+  /** Returns false if the session already has the event, from this source or from another one. */
   private takeReading(reading: ForeignReading, source: EventSource, fragment: Fragment, atMs: number): boolean {
     const { state } = this;
     const { reporter } = source;
@@ -199,9 +199,9 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return true;
   }
 
-  // ------------------------------------------------------------ the one way of an event
+  // ------------------------------------------------------------ the path of every event
 
-  /** Undefined when the session has the event already. `fragment`: the hook that it comes from. */
+  /** Returns undefined if the session already has the event. `fragment`: the hook that reported it. */
   private record(
     reading: ForeignReading | TranscriptReading,
     at: Circumstances,
@@ -223,7 +223,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return event;
   }
 
-  /** Journals and folds an event that the session itself concludes: silence, settlement, its repository. */
+  /** Journals and folds an event that otel-hooks derives: silence, settlement, the repository. */
   conclude(body: Body, key: string, atMs: number): void {
     this.append(conclude(this.state, body, key, atMs));
   }
@@ -231,8 +231,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   private append(event: Event): void {
     const { context } = this;
     const isRecorded = context.recordsSinceMs === undefined || Date.parse(event.timestamp) >= context.recordsSinceMs;
-    // The fold comes first: an event that it cannot process must not reach the journal, where each reader would meet
-    // it.
+    // The fold comes first: if it cannot process an event, the event must not get into the journal, where every later
+    // fold would fail on it.
     this.fold(event, isRecorded);
     this.lines += `${JSON.stringify(event)}\n`;
     this.count += 1;
@@ -240,7 +240,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
       this.settleUnread(Date.parse(event.timestamp));
   }
 
-  /** Folds an event of a journal. What it settles is in the journal as well, so nothing is concluded here. */
+  /** Folds an event of a journal. No event is derived here, because the journal has the derived events too. */
   replay(event: Event): void {
     this.fold(event, true);
   }
@@ -281,7 +281,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     this.conclude({ event_type: REPOSITORY, data: { ...found } }, key, state.fold.lastMs);
   }
 
-  /** Commits of the agent's work, and a change of branch. */
+  /** Journals the agent's commits and a change of branch. */
   private lookAtRepository(): void {
     const { state, context } = this;
     const { repository } = state;
@@ -293,7 +293,9 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
 
   // ------------------------------------------------------------ transcript
 
-  /** Reads the transcript on, up to a time. Undefined when the agent keeps none, or none is read in this round. */
+  /**
+   * Continues to read the transcript up to a time. Returns undefined if there is none, or none is read in this round.
+   */
   upTo(untilMs: number): ReadOn | undefined {
     const place = this.transcriptPlace(untilMs);
     if (place === undefined) return undefined;
@@ -303,8 +305,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   /**
-   * Reads the transcript and settles what it settles. `isOver`: nothing more will come. A delivery that waits for transcripts
-   * reads up to the time of the round only: the hook about a later row may not be in the inbox yet.
+   * Reads the transcript and settles the spans that waited for it. `isOver`: no more rows will follow. A delivery that
+   * waits for transcripts reads only up to the time of the round: the hook of a later row may not be in the inbox yet.
    */
   settle(isOver = false): void {
     const { nowMs, transcripts } = this.context;
@@ -313,7 +315,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     if (result !== undefined) this.settleBy(result, isOver);
   }
 
-  /** Settles the closed spans that the transcript was read past, or waited for long enough. */
+  /** Settles closed spans if the transcript was read past their end, or if they have waited for the longest time. */
   settleBy(result: ReadOn, isOver: boolean): void {
     const { state, transcript } = this;
     const { transcripts: access } = this.context;
@@ -332,7 +334,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     }
   }
 
-  /** Records what still waits in the readers' memories for further rows, as nothing more will come. */
+  /** Records the readings that wait in the readers' memories for further rows, since no more rows will follow. */
   finish(): void {
     const place = this.transcriptPlace(this.context.nowMs);
     if (place !== undefined) tellRest(place);
@@ -375,7 +377,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     if (isFailure && this.agent !== undefined) this.context.counts.failing.add(this.agent.title);
   }
 
-  /** A row is counted when its fate is known: one that fails has none. */
+  /** Records a row, then counts it: a row that fails must not be counted here. */
   report(entry: TranscriptEntry, from: Origin): void {
     if ('over' in entry) {
       const id = entry.id ?? (entry.over === 'subagent' ? from.subagent : undefined);
@@ -390,7 +392,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     counts[isNew ? 'journaled' : 'duplicate'] += 1;
   }
 
-  /** Rows that another session recorded: rows of a fork, or of a file that begins with the rows of another session. */
+  /** Returns true if another session recorded this row: the file of a fork begins with rows of another session. */
   private isCopy({ copyOf }: TranscriptReading, reading: TranscriptReading): boolean {
     if (copyOf !== undefined && this.isKnownSession(copyOf)) return true;
     const { bornMs } = this.state;
@@ -409,7 +411,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return answer;
   }
 
-  /** True if the row gives a new event. A row about an event of a hook may state the end of an action more exactly. */
+  /** Returns true if the row is a new event. A row of a known event may correct the end of its action. */
   private recordRow(reading: TranscriptReading, from: Origin): boolean {
     const { state, context } = this;
     const id = eventId(state, boundId(reading.subagent) ?? state.session, reading.event_type, reading.key);
@@ -449,7 +451,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
       if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
       return true;
     }
-    // Checked before hashing: each row of a call repeats the report of a hook.
+    // Checked before the hash is computed: most rows of calls repeat an event of a hook.
     const short = shortOf(id);
     if (seenBy(state).has(short)) return true;
     if (!isAgain || state.seq <= SEEN_IDS) return false;
@@ -457,7 +459,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return this.journaledIds.has(short);
   }
 
-  // ------------------------------------------------------------ the end of a session that nothing announces
+  // ------------------------------------------------------------ the end of a session without an end event
 
   /** An hour without an event ends a session, unless its transcript shows that it is still at work. */
   fallSilent(): void {
@@ -484,7 +486,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     this.conclude(body, `silence:${segment}:${state.seq}`, atMs);
   }
 
-  /** A transcript states no end of its session. The last row is its last event. `why`: part of the event's key. */
+  /** Ends a session at its last row, because transcripts do not state an end. `why`: part of the event's key. */
   endAtLastRow(why: 'imported' | 'left'): void {
     const { lastMs, segment, endedMs } = this.state.fold;
     if (!isOpen(this.state.fold) || endedMs !== undefined) return;
@@ -493,8 +495,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   /**
-   * Ends the session and settles all of its spans, so that its state can go and its journal has everything that was sent.
-   * False while more of its transcript is there than this round may read.
+   * Ends the session and settles all of its spans, so that its state can be removed and its journal has all events that
+   * were sent. Returns false as long as the transcript has more rows than this round may read.
    */
   letGo(): boolean {
     const { state } = this;
@@ -515,13 +517,15 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
       this.conclude({ event_type: SETTLED, data: { of, reason: 'timeout' } }, of, fold.lastMs);
   }
 
-  /** The rest of the transcript stays unread: the session ends with the last row, and its sums are incomplete. */
+  /**
+   * Ends the session at the last row that was read. The rest of the transcript stays unread, so sums are incomplete.
+   */
   private endUnfinishedImport(): void {
     const { state } = this;
     delete state.transcripts?.isPart;
     this.endAtLastRow('left');
     this.settleRest();
-    // As in an import, the past changes no counter of today.
+    // As in an import, old events must not change the counters of today.
     this.events.length = 0;
     this.records.length = 0;
   }
@@ -530,11 +534,11 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
 export const isUnfinishedImport = ({ transcripts, hookedMs }: SessionState): boolean =>
   transcripts?.isPart === true && hookedMs === undefined;
 
-/** Commits are looked for when the agent has finished something. */
+/** Commits are searched when the agent has finished a turn or the session. */
 const isMilestone = ({ event_type: type, parent_session_id: parent }: Event): boolean =>
   parent === undefined && (type === 'Agent.Response' || type === 'Session.End' || type === 'Session.Abort');
 
-/** An agent's hook outside of an envelope is complete, and hooks are frequent: they are not copied. */
+/** Adds the time and the id of the envelope. A hook without an envelope is returned as it is, to avoid a copy. */
 function withEnvelope(
   reading: ForeignReading,
   { reporter, atMs }: EventSource,

@@ -1,10 +1,10 @@
 /**
- * Which states of sessions go when the state folder holds more of them than it may. The journal of such a session stays,
- * and its state is rebuilt from there when its hooks resume (rebuild.ts).
+ * Selects the states to remove when the state folder has more sessions than the limit. The journal of such a session
+ * stays, and its state is rebuilt from the journal when its hooks resume (rebuild.ts).
  *
- * The order says how little is lost. Of an ended session with a journal nothing is lost. An ended session without a journal
- * begins anew if it resumes. An open session has to be ended. An undecided session has output that no destination has been
- * given yet. Within each of these groups the session that has been silent the longest goes first.
+ * The states with the smallest loss are removed first. An ended session with a journal loses no data. An ended session
+ * without a journal begins anew if it resumes. An open session has to be ended. An undecided session has output that
+ * was not sent to any destination yet. Within each of these groups, the session with the longest silence comes first.
  */
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import type { SessionState } from '../session/session-state.ts';
@@ -18,7 +18,7 @@ export interface SessionLimits {
 
 export const sessionLimits: SessionLimits = { files: 5_000, sizeBytes: 256 * 1024 * 1024 };
 
-/** So much stays, so that not every new session costs another look at all of them. */
+/** The share of the limit that stays, so that not every new session causes a search through all sessions. */
 const KEPT_SHARE = 0.9;
 
 export interface ExcessSession {
@@ -29,7 +29,7 @@ export interface ExcessSession {
 
 const groups = ['unreadable', 'ended', 'ended-without-journal', 'open', 'undecided'] as const;
 
-/** In the order in which they go. */
+/** Returns the sessions to remove, in this order. */
 export function excessSessions(store: Store, limits: SessionLimits): ExcessSession[] {
   const sizes = store.sessionSizes();
   let files = sizes.size;
@@ -59,6 +59,6 @@ function groupOf(state: SessionState | undefined, hasJournal: boolean): (typeof 
   return hasJournal ? 'ended' : 'ended-without-journal';
 }
 
-/** The sessions that have shown no sign of life since the list was made. */
+/** Returns the sessions that had no event since the list was made. */
 export const stillExcess = (store: Store, excess: readonly ExcessSession[]): string[] =>
   excess.flatMap(({ key, arrivedMs }) => (recalled(store, key)?.arrivedMs === arrivedMs ? [key] : []));

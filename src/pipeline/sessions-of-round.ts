@@ -1,4 +1,4 @@
-/** The sessions that one round works on: found in the store, rebuilt from their journals, or begun and pinned. */
+/** The sessions of one round: read from the store, rebuilt from their journals, or begun and pinned. */
 import { MOST_DESTINATIONS } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
@@ -23,17 +23,17 @@ import { PreviousSessions } from './previous-sessions.ts';
 import { outputOfJournal, rebuild, recalled } from './rebuild.ts';
 import { countSilenced, noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
 
-/** The facts that a round is computed with, beside the store and the fragments. */
+/** The inputs of a round, besides the store and the fragments. */
 export interface RoundWorld extends Surroundings {
   nowMs: number;
-  /** Without eyes no transcript is read, and spans go on waiting for theirs. */
+  /** Access to the disk. Without it, no transcript is read, and spans continue to wait for their transcripts. */
   eyes?: Eyes | undefined;
   waits?: Waits | undefined;
-  /** Where the Python package of this name may have noted what it sent. */
+  /** Paths at which the Python package of this name may have stored what it sent. */
   formerStates?: readonly string[] | undefined;
 }
 
-/** What adds risk, cost and content to the events of a session. */
+/** Returns the functions that add risk, cost and content to the events of a session. */
 export const enrichersOf = ({ hashKey }: Pick<RoundWorld, 'hashKey'>) => ({
   hash: (content: string): string => keyedHash(hashKey, content),
   risk: judgeRisk,
@@ -41,10 +41,12 @@ export const enrichersOf = ({ hashKey }: Pick<RoundWorld, 'hashKey'>) => ({
   keep: keeperOf,
 });
 
-/** One round reads on at most so much of transcripts; the next round reads the rest. */
+/** The largest part of transcripts that one round reads; the next round reads the rest. */
 const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
 
-/** The session that a transcript's origin belongs to: the given one where no other session has the origin. */
+/**
+ * Returns the session that owns a transcript's origin: the given session, unless another one has the origin already.
+ */
 export function ownerIn(changed: ChangedDocuments, agent: string, origin: string, session: Kin): Kin {
   const document = documents.origins.of(agent);
   const { owner, changed: owners } = ownerOf(changed.read(document) ?? {}, origin, session);
@@ -58,16 +60,16 @@ export class SessionsOfRound {
   /** The problems of each session that was pinned. */
   readonly pinnings: Pinning[] = [];
   readonly documents: ChangedDocuments;
-  /** What sessions journaled before they had their present destinations, for those destinations alone. */
+  /** Output from before a session got its present destinations, only for these destinations. */
   readonly earlier: Outgoing = { bodies: [], tallies: [] };
-  /** A session that a broken configuration kept from all destinations has some now. */
+  /** True if an undecided session got its destinations in this round. */
   isDecided = false;
   private readonly store: Store;
   private readonly world: RoundWorld;
   private readonly context: RoundContext;
   private readonly previous: PreviousSessions;
   private readonly sessions = new Map<string, SessionInRound>();
-  /** Ids of destinations, those of this round included. Listed when the first session is pinned. */
+  /** The ids of all destinations, with those of this round. Read from the store when the first session is pinned. */
   private remembered: Set<string> | undefined;
 
   constructor(store: Store, world: RoundWorld) {
@@ -95,7 +97,7 @@ export class SessionsOfRound {
     return [...this.sessions.values()];
   }
 
-  /** A session that is in the round, or in the store. */
+  /** Returns a session that is in the round or in the store. */
   known(key: string): SessionInRound | undefined {
     const there = this.sessions.get(key);
     if (there !== undefined) return there;
@@ -103,7 +105,7 @@ export class SessionsOfRound {
     return state && this.add(state);
   }
 
-  /** The session that a source belongs to, or undefined if it was erased. A new one is pinned to its configuration. */
+  /** Returns the session of a source; undefined if it was erased. A new session is pinned to its configuration. */
   open(opening: Opening, fragment: Fragment): SessionInRound | undefined {
     if (isErased(this.documents.read(documents.erased) ?? noneErased, opening.key)) return undefined;
     const known = this.known(opening.key);
@@ -113,8 +115,8 @@ export class SessionsOfRound {
     countSilenced(this.counts, made);
     const mark = documents.openhook.of(opening.key);
     const journal = this.store.journal(opening.key);
-    // A session whose state was damaged begins again. What its journal has was dispatched before, with its mark or
-    // without.
+    // A session whose state was damaged begins again. The events of its journal were dispatched before, even if the
+    // mark is missing.
     if (isDispatched && opening.cwd !== undefined && this.store.read(mark) === undefined) {
       const at = Buffer.byteLength(journal ?? '');
       this.documents.write(mark, { ...newMark(opening.cwd, named, fragment.atMs), at });
@@ -125,8 +127,9 @@ export class SessionsOfRound {
   }
 
   /**
-   * The same hook was registered for a second provider: the Python package writes one entry for each. The session gets the
-   * destinations of that provider, and all that it has journaled goes there too. Once, as a session keeps its destinations.
+   * Adds a second provider to a session: the Python package registers the same hook once for each provider. The session
+   * gets the destinations of that provider, and its whole journal is sent there. This happens once per provider,
+   * because a session keeps its destinations.
    */
   addProvider(session: SessionInRound, opening: Opening, fragment: Fragment): void {
     const { state } = session;
@@ -138,7 +141,7 @@ export class SessionsOfRound {
     pinned.providers = [...(pinned.providers ?? []), provider];
     pinned.destinations = [...pinned.destinations, ...added];
     if (added.length === 0) return;
-    // With a destination the session is decided. Deciding it again would send the same output twice.
+    // The session has a destination now. If it stayed undecided, the same output would be sent twice.
     delete pinned.undecided;
     this.catchUp(state, added);
   }
@@ -169,7 +172,7 @@ export class SessionsOfRound {
     const { pinned } = made;
     const destinations = pinned.destinations.filter(id => this.remembered?.has(id) === true);
     if (destinations.length === pinned.destinations.length) return made;
-    // Without any destination the session is kept on the machine, and asked about again, until there is room for one.
+    // A session without any destination stays undecided until the limit of destinations has room for one.
     const isUserTold = opening.user === undefined ? undefined : (true as const);
     const undecided = { cwd: opening.cwd, header: fragment.header, isUserTold };
     return { ...made, pinned: { ...pinned, destinations, ...(destinations.length === 0 ? { undecided } : {}) } };
@@ -181,11 +184,11 @@ export class SessionsOfRound {
     return this.remembered.has(id);
   }
 
-  /** The configuration can be read now: the session goes on as if it had begun under it. */
+  /** Pins an undecided session once the configuration can be read. It continues as if it had begun with it. */
   private decide(state: SessionState, { cwd, header, isUserTold }: NonNullable<Pinned['undecided']>): void {
     const { providers } = state.pinned;
     const original = providers === undefined ? header : { ...header, provider: providers.join(',') };
-    // The user of the first event was not kept, and the user who is logged in here may be another.
+    // The user of the first event was not stored, and the present user of this machine may be a different one.
     const opening = { agent: { id: state.agent }, cwd, user: isUserTold && '' };
     const made = this.pinned(opening, { header: original }, true);
     const { pinned } = made;
@@ -194,7 +197,7 @@ export class SessionsOfRound {
     countSilenced(this.counts, made);
     state.pinned = { ...pinned, ...(providers === undefined ? {} : { providers }) };
     if (pinned.repository === false) delete state.repository;
-    // The shape of traces and the repository may change what the fold holds.
+    // The fold runs again, because the shape of traces and the setting of the repository change its state.
     for (const { state: before } of outputOfJournal(this.store, state, [])) state.fold = before.fold;
     this.catchUp(state, pinned.destinations);
   }

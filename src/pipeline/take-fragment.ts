@@ -1,4 +1,4 @@
-/** From a fragment to the events of its sessions. Every caller of the pipeline takes its fragments here. */
+/** Turns a fragment into the events of its sessions. Every caller of the pipeline takes its fragments here. */
 import type { Agent } from '../agents/contract/contract.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { hexDigestOf } from '../lib/hash.ts';
@@ -9,18 +9,18 @@ import { sessionKey } from '../session/session-state.ts';
 import type { SessionInRound } from './session-in-round.ts';
 
 export type TakenFragment =
-  /** `erased`: all of it belongs to sessions that a person erased. */
+  /** `erased`: all events of the fragment belong to sessions that a person erased. */
   | { fate: 'rejected'; reason: Reject | 'erased' }
   | { fate: 'duplicate'; sessions: readonly SessionInRound[]; opening: Opening | undefined }
   | {
       fate: 'journaled';
       sessions: readonly SessionInRound[];
-      /** Items of a list that could not be read, beside others that could. */
+      /** Items that could not be read, from a list with other items that could. */
       bad: readonly Bad<Reject>[];
       oddities: readonly string[];
     };
 
-/** Finds the session that a source belongs to, or begins it. Undefined: the session was erased. */
+/** Finds the session of a source, or begins it. Returns undefined if the session was erased. */
 export type OpenSession = (opening: Opening, fragment: Fragment) => SessionInRound | undefined;
 
 export function takeFragment(fragment: Fragment, agents: readonly Agent[], open: OpenSession): TakenFragment {

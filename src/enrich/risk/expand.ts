@@ -13,7 +13,7 @@ export function expanded(word: Word, walk: Walk): readonly Word[] {
   return texts.length === 1 && texts[0] === word.text ? [word] : texts.map(text => ({ ...word, text }));
 }
 
-/** Each text with each value of a variable, as far as the work left pays for them; else the texts unchanged. */
+/** Returns each text with each value of a variable; if the account of work cannot pay for them, the texts unchanged. */
 function filledWith(texts: readonly string[], name: string, { variables, work }: Walk): readonly string[] {
   const made: string[] = [];
   for (const text of texts) {
@@ -27,7 +27,7 @@ function filledWith(texts: readonly string[], name: string, { variables, work }:
   return made;
 }
 
-/** A value may be long and occur often: the result is at most as long as the longest word that the rules look at. */
+/** A value may be long and occur often, so the result is cut to the longest word that the rules match. */
 function filled(text: string, name: string, value: string): string {
   const mark = new RegExp(`\\$${name}(?![A-Za-z0-9_])`, 'g');
   const put = value.slice(0, LONGEST_WORD);

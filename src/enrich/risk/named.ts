@@ -70,5 +70,5 @@ function isSecretive(value: string, isQuoted: boolean): boolean {
 }
 
 const secretName = new RegExp(SECRET_NAME, 'i');
-/** The name of a variable says that it holds a secret. */
+/** Returns true if the name of a variable indicates that its value is a secret. */
 export const isSecretName = (name: string): boolean => secretName.test(name);

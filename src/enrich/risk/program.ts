@@ -12,7 +12,7 @@ export interface Invocation {
   readonly args: readonly string[];
   /** `-rf` is r, f and rf; `--force=yes` is force. */
   readonly flags: readonly string[];
-  /** Arguments that are no options. */
+  /** Arguments that are not options. */
   readonly operands: readonly string[];
   /** Output of the substitutions in the words. */
   readonly substituted: Flow;
@@ -24,7 +24,7 @@ export interface Invocation {
 
 /** All columns are optional. A program without a row is only matched by its name and its line. */
 export interface Program {
-  /** It starts the program that stands after its options: sudo, env, xargs. */
+  /** It starts the program that follows its options: sudo, env, xargs. */
   readonly starts?: Starter;
   /** It starts a command elsewhere, such as in a container: returns the words of that command. */
   readonly startsWithin?: (words: readonly Word[]) => readonly Word[];
@@ -61,16 +61,16 @@ export interface Program {
 }
 
 export interface Starter {
-  /** Options that take a value of their own. */
+  /** Options that take a value. */
   readonly valued: readonly string[];
   /** Operands before the name of the program. */
   readonly operands?: number;
   readonly isRoot?: true;
-  /** Variables may stand before the name of the program. */
+  /** Assignments of variables may precede the name of the program. */
   readonly hasAssignments?: true;
   /** The paths of its input become arguments. */
   readonly addsInput?: true;
-  /** With this option it starts nothing. */
+  /** With this option it starts no program. */
   readonly unless?: RegExp;
 }
 

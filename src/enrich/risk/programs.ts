@@ -1,6 +1,6 @@
 /**
  * The programs that the rules of risk know: one row per program, in alphabetical order. program.ts explains the
- * columns; the functions in the cells are in the folder programs/. rules.ts says which of the results are risky.
+ * columns; the functions in the cells are in the folder programs/. rules.ts defines which of the results are risky.
  */
 import { own } from '../../lib/read.ts';
 import type { Invocation, Program } from './program.ts';

@@ -1,6 +1,6 @@
 /**
  * Walks the text of a shell and notes the subjects of the rules: each program that it starts with its arguments, and
- * the files, hosts and code that the program works on. The table in programs.ts says what each program does.
+ * the files, hosts and code that the program works on. The table in programs.ts describes each program.
  */
 import { isLocal, urlFields } from './address.ts';
 import { expanded, MOST_EXPANDED } from './expand.ts';
@@ -45,7 +45,7 @@ export function subjectsOfShell(text: string, workspace: string | undefined, wor
 
 const NO_SCRIPT: Script = { pipelines: [], functions: [] };
 
-/** The commands of a text; none if the work left does not pay for it. */
+/** Returns the commands of a text; empty if the account of work cannot pay for it. */
 const scriptIn = (text: string, { work }: Walk): Script =>
   paid(work, Math.min(text.length, LONGEST_SCRIPT)) ? readShell(text) : NO_SCRIPT;
 
@@ -73,7 +73,7 @@ const walkDeeper = (text: string, walk: Walk, input: Flow): Flow =>
 
 const deeper = (walk: Walk): Walk => ({ ...walk, depth: walk.depth + 1 });
 
-/** A command as the commands before it in the pipe see it. */
+/** Returns the text of a command as the rules match it for the other commands of its pipe. */
 const lineOf = ({ words }: Command): string =>
   words
     .slice(0, MOST_NEIGHBOURS)
@@ -257,7 +257,7 @@ function noteArgumentAssignments({ program, row, args }: Invocation, walk: Walk)
 
 // ---------------------------------------------------------------- one program
 
-/** The surroundings of a program. */
+/** The context of a program in its line. */
 interface Around {
   input: Flow;
   substituted: Flow;

@@ -1,7 +1,6 @@
 /**
- * Reads the text of a shell as words: quotes, pipes, substitutions, redirections and heredocs. It is less than a
- * grammar and more than a search for substrings: enough to know which word is the name of a program, and which word is
- * only text.
+ * Reads the text of a shell as words: quotes, pipes, substitutions, redirections and heredocs. It is not a complete
+ * grammar, but it finds out which word is the name of a program and which word is only text.
  *
  * The reader looks at each character once per level of nesting, and the levels are limited, so the time is linear. An
  * incomplete text, or a text in another language, still gives words. The reader never throws.
@@ -157,7 +156,7 @@ function readPart(from: Cursor, draft: Draft, closing: Closing, depth: number): 
   return readWordOrRedirection(from, draft, closing, depth);
 }
 
-/** Behind a word it defines a function; else it begins a group. */
+/** A parenthesis after a word defines a function; otherwise it begins a group. */
 function readParenthesis(from: Cursor, draft: Draft, depth: number): void {
   from.at += 1;
   const name = draft.command.words.at(-1);

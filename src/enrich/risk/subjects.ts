@@ -34,7 +34,7 @@ export function subjectsOf({ action, cwd, mode, server }: JudgedAction, work: Wo
   const tool = isMcp ? plainTool(name.slice(4)) : '';
   const doing = name === 'grep' || isMcp ? doingOf(tool, isMcp) : own(DOES, name);
   const paths = doing === undefined ? [] : pathsOf(input).slice(0, MOST_TEXTS);
-  // Files and texts have an account of their own, so that an expensive command still has its text looked at.
+  // Files and texts have a separate account, so that their rules run even after an expensive command.
   const reading = newWork();
   const subjects = [
     ...(name === 'shell' ? subjectsOfCommand(input, cwd, work) : []),
@@ -205,7 +205,7 @@ function textsIn(input: Fields): string[] {
         left -= 1;
         const part: unknown = value[key as keyof typeof value];
         queue.push(part);
-        // The key may tell that the text is a secret.
+        // The name of the key may mark the text as a secret.
         if (typeof part === 'string' && part.length <= 256 && SECRET_KEY.test(key)) found.push(`${key}="${part}"`);
       }
     }

@@ -45,12 +45,12 @@ export interface Walk {
 }
 
 export const DEEPEST = 6;
-/** Some patterns backtrack: their input is short, so that no line takes long. */
+/** Some patterns backtrack. Their input is limited to this length, so that no line takes long. */
 export const LONGEST_LINE = 512;
 export const LONGEST_WORD = 4_096;
 export const MOST_WORDS = 256;
 export const MOST_NEIGHBOURS = 8;
-/** No sensible line has more commands; the walk ignores the rest. */
+/** The walk ignores further commands: no useful line has more. */
 export const MOST_SUBJECTS = 1_000;
 
 export const newWalk = (workspace: string | undefined, work: Work): Walk => ({
@@ -81,7 +81,7 @@ export function merged(flows: readonly Flow[]): Flow {
     for (const tag of flow.tags) all.tags.add(tag);
     all.paths = [...all.paths, ...flow.paths].slice(0, MOST_WORDS);
     all.programs = [...all.programs, ...flow.programs].slice(-MOST_NEIGHBOURS);
-    // A shell that gets more than this reads no further.
+    // The reader of scripts ignores longer text.
     if (flow.text !== undefined && (all.text?.length ?? 0) < LONGEST_SCRIPT)
       all.text = all.text === undefined ? flow.text : `${all.text}\n${flow.text}`;
   }

@@ -12,7 +12,7 @@ export interface Work {
   isCut: boolean;
 }
 
-/** Twice the cost of the longest command that expands nothing and is read once more. */
+/** Twice the cost of the longest command that contains no expansion and is read a second time. */
 const WHOLE = 524_288;
 /** The approximate cost of a word, besides its characters. */
 const PER_WORD = 16;

@@ -23,7 +23,7 @@ export function hintsIn(
   return text => {
     let found: Set<number> | undefined;
     let key = 0;
-    // One more position: the text may end with a string of two characters.
+    // The loop visits one position more, because the text may end with a string of two characters.
     for (let at = 0; at < text.length + 1; at += 1) {
       const code = at < text.length ? text.charCodeAt(at) : 0;
       key = ((key << 7) | (code < 128 ? code : 0)) & KEY;

@@ -1,4 +1,4 @@
-/** Kinds of secrets with a form of their own. `marked.ts` has secrets that a name or a position marks. */
+/** Kinds of secrets that have a recognizable form. `marked.ts` has secrets that a name or a position marks. */
 
 /** Escapes, whose last character does not belong to the next word: `\n`, `\u001b`, `%0A`, the end of a color code. */
 const ESCAPES = '\\\\[abefnrtv0]|\\\\x[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,16}[mK]';
@@ -29,13 +29,12 @@ export interface SecretKind {
 }
 
 export const secretKinds: readonly SecretKind[] = [
-  // First, since other kinds may match a part of it.
+  // This kind comes first, since other kinds may match a part of it.
   {
     id: 'private-key',
     what: 'private key (PEM, OpenSSH, PGP)',
     hints: ['PRIVATE KEY', 'PRIVATE%20KEY', 'PRIVATE+KEY'],
-    // What is between the lines of one: ends of lines, their escapes, quotes, and the signs of a comparison or a
-    // quotation.
+    // Between the lines of a key there may be line ends, their escapes, quotes, and the signs of a diff or a quotation.
     pattern:
       '-----BEGIN(?: |%20|\\+)(?:[A-Z0-9]{1,20}(?: |%20|\\+)){0,3}PRIVATE(?: |%20|\\+)KEY(?:(?: |%20|\\+)BLOCK)?-----' +
       '(?:\\\\{1,8}[nrt]|%0[AaDd]|[^A-Za-z0-9\\\\%]){0,60}(?=[A-Za-z0-9+\\/=]{16}|[A-Z][A-Za-z-]{2,20}: )' +

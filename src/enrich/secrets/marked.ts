@@ -260,7 +260,7 @@ export const markedKinds: readonly MarkedKind[] = [
     pattern: new RegExp(`(${START})(A{21}[A-Za-z0-9%]{70,130})`, 'g'),
     likes: ['AAAAAAAAAAAAAAAAAAAAA{w80}'],
   },
-  // The names in a Secret of Kubernetes are free: all values are secrets.
+  // A Secret of Kubernetes may use any names, so all of its values are secrets.
   {
     id: 'kubernetes-secret',
     isNear: /kind["']?\s{0,3}:\s{0,3}["']?(?:Sealed)?Secret\b/,

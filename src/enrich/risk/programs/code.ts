@@ -14,7 +14,7 @@ import {
 
 export const isCodeOption = (arg: string): boolean => /^(?:-[a-zA-Z]{0,4}[ce]|-r|--eval|--print|-p|eval)$/.test(arg);
 
-/** Neither a file nor code is named: the interpreter executes its input. */
+/** Returns true if the arguments name neither a file nor code: the interpreter then executes its input. */
 export const executesInput = (args: readonly string[]): boolean =>
   args.every(arg => arg === '-' || (arg.startsWith('-') && arg !== '-m' && !isCodeOption(arg)));
 

@@ -1,4 +1,4 @@
-/** Code that programs execute: scripts, heredocs, arguments such as `-c CODE`, and packages with code of their own. */
+/** Code that programs execute: scripts, heredocs, arguments such as `-c CODE`, and the code of packages. */
 import { type Execution, type Invocation, optionValue } from '../program.ts';
 import type { Word } from '../shell.ts';
 import type { Flow } from '../walk.ts';
@@ -91,7 +91,7 @@ function hostAt(args: readonly string[]): number {
   return at;
 }
 
-/** `find -exec`: the command gets the roots, or a path that stands for the part that the tests of `find` leave. */
+/** `find -exec`: the command gets the roots, or a path that represents the files that the tests of `find` select. */
 export function executedByFind({ args, words }: Invocation): Execution {
   const at = args.findIndex(arg => /^-(?:exec|execdir|ok)$/.test(arg));
   if (at < 0) return {};

@@ -106,14 +106,14 @@ export const replacesOption = (option: RegExp): Writes =>
 export const editsInPlace = (paths: Paths): Writes =>
   written(invocation => (isInPlace(invocation) ? paths(invocation) : []), 'append');
 
-/** An editor that root starts is there to write. */
+/** An editor that runs as root is assumed to write its files. */
 export const editsAsRoot: Writes = written(({ operands, isSudo }) => (isSudo ? operands : []), 'append');
 
 /** `tee`: with `-a` it appends. */
 export const writesInput: Writes = ({ operands, flags }) =>
   operands.map(path => ({ path, how: flags.includes('a') ? 'append' : 'replace' }));
 
-/** Copies onto the last operand, unless that is on another machine. A copy of /dev/null empties the target. */
+/** Returns the write to the last operand, unless it is on another machine. A copy of /dev/null empties the target. */
 export const copiesToLast: Writes = ({ operands }) => {
   const target = operands.at(-1);
   if (target === undefined || operands.length < 2 || /^(?:[^/\\]{2,}|.*@.*):/.test(target)) return [];

@@ -1,4 +1,4 @@
-/** Arguments of `find`: its roots, and the part of them that its tests leave. */
+/** Arguments of `find`: its roots, and the files below them that its tests select. */
 import { placesOf } from '../places.ts';
 import { LONGEST_LINE } from '../walk.ts';
 
@@ -29,6 +29,6 @@ function narrowedPath(path: string, args: readonly string[]): string {
   return /^(?:\.\/?)?$/.test(path) ? './part' : path;
 }
 
-/** Roots as one path each: as they are, or narrowed by the tests. */
+/** Returns one path for each root: the root, or the narrower path that the tests select. */
 export const foundPaths = (args: readonly string[]): string[] =>
   findRoots(args).map(root => (isNarrowed(args) ? narrowedPath(root, args) : root));

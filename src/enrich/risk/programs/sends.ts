@@ -75,7 +75,8 @@ const UPLOADS =
   /(?:^| )(?:s3 (?:cp|mv|sync)|s3api put-object|put|cp|rsync|storage cp|blob upload(?:-batch)?|copy|copyto|sync|move|moveto|gist create|release upload)(?: |$)/;
 
 /**
- * Uploads with the program of a provider. Personal files count if everybody can see them: a private upload is a backup.
+ * Uploads with the program of a provider. Personal files count only if the upload is public: a private upload is a
+ * backup.
  */
 export const uploaded =
   (isPublic: (line: string) => boolean = line => /gist create|public/.test(line)) =>
@@ -148,7 +149,7 @@ const CREDENTIAL =
 const BARE_HOST = /^(?:[\w-]+@)?[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?(?:\/\S*)?$/i;
 const ADDRESS = /^[a-z]+:\/\//i;
 
-/** The variable of a secret stands in another place than a credential does. */
+/** Returns true if a word uses the variable of a secret, but not as a credential of the request. */
 const leaksSecret = ({ text, variables }: Word): boolean =>
   variables.some(name => {
     if (!isSecretName(name)) return false;

@@ -7,7 +7,7 @@ export const starter = (valued: readonly string[] = [], more: Omit<Starter, 'val
   starts: { valued, ...more },
 });
 
-/** The words of the program that a starter starts; none: it starts nothing. */
+/** Returns the words of the program that a starter starts; empty if it starts no program. */
 export function startedBy({ valued, operands, hasAssignments, unless }: Starter, words: readonly Word[]): Word[] {
   let at = 0;
   for (; at < words.length; at += 1) {
@@ -63,7 +63,7 @@ export function startedInContainer(words: readonly Word[]): readonly Word[] {
   return words.slice(at + 1);
 }
 
-/** `lxc exec NAME COMMAND`: no options stand before the name. */
+/** `lxc exec NAME COMMAND`: there are no options before the name. */
 export function startedInSystemContainer(words: readonly Word[]): readonly Word[] {
   const exec = execOf(words);
   if (exec === undefined) return [];
