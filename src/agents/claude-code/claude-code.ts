@@ -1,6 +1,6 @@
 /**
- * Claude Code. Facts: official hook documentation and changelog up to 2.1.240, captures of 2.1.215 to 2.1.289; checked
- * 2026-11-18.
+ * Claude Code. Facts: official hook documentation and changelog up to 2.1.240, captures of 2.1.215 to 2.1.289, runs
+ * of 2.1.327; checked 2026-11-19.
  *
  * Every hook of a subagent carries the session id of the parent; only `agent_id` tells them apart. `prompt_id` names
  * the turn. A queued prompt is announced under the id of the running turn, and its own turn starts without
@@ -321,7 +321,7 @@ export const claudeCode: Agent = {
   aliases: ['claude'],
   title: 'Claude Code',
   provider: 'anthropic',
-  source: { docs: 'https://code.claude.com/docs/en/hooks', version: '2.1.289', checked: '2026-11-18' },
+  source: { docs: 'https://code.claude.com/docs/en/hooks', version: '2.1.327', checked: '2026-11-19' },
 
   signs(fields) {
     const name = nativeName(fields);

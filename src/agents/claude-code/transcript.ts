@@ -2,7 +2,7 @@
  * Claude Code's transcripts: `<config>/projects/<folder>/<session>.jsonl`, subagents in
  * `<session>/subagents/agent-<id>.jsonl` with a card `agent-<id>.meta.json`; versions before 2.1.3x kept
  * `agent-<id>.jsonl` beside the main file. The format is internal: unknown rows are skipped. Facts: recordings of
- * 2.0.76 to 2.1.289; checked 2026-11-18.
+ * 2.0.76 to 2.1.289, and runs of 2.1.327; checked 2026-11-19.
  *
  * A response is written as one row per block, all with its id. Since 2.1.97 each of them holds the final usage; before,
  * early rows are placeholders. Rows are therefore grouped until the next response of the same speaker begins, and the

@@ -1,4 +1,4 @@
-/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
+/** The knowledge about its sessions. Checked 2026-11-19 against the sources of the readers in this folder. */
 import { derived, exact, type Truth } from '../shared/truth.ts';
 
 export const truth: Truth = {
@@ -8,7 +8,7 @@ export const truth: Truth = {
   output: exact('in its transcript, for each response'),
   reasoning: exact('for each response, in versions that write it'),
   cost: exact(
-    'the sum of the session so far, if its status line command forwards its input; transcripts state no price',
+    'since 2.1.327 for each model, in its transcript, when a run ends; the sum of the session so far, if its status line command forwards its input',
   ),
   latency: derived('from the row that a response answers to the last row of the response'),
   decisions: exact(

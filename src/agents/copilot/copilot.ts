@@ -1,7 +1,7 @@
 /**
  * GitHub Copilot: CLI, cloud agent, app, and VS Code. Facts: the vendor's hook reference of autumn 2026, VS Code's hook
- * pages of 2026-10, measurements of CLI 1.0.41 to 1.0.78, recordings of VS Code of 2026-02 and 2026-05; checked
- * 2026-11-18.
+ * pages of 2026-10, measurements of CLI 1.0.41 to 1.0.102, recordings of VS Code of 2026-02 and 2026-05;
+ * checked 2026-11-19.
  *
  * The spelling of a hook in the settings decides its payload: a camelCase name gives a camelCase payload that does not
  * name its event, a PascalCase name gives a snake_case payload that does. VS Code's own chat agent sends a third kind,
@@ -9,8 +9,8 @@
  * tokens. In the cloud a payload may lack the session's id: then a job is one session, identified by the process that
  * runs its hooks.
  *
- * Calls of a subagent carry the parent's id, so its actions are beside the parent's. Hooks of the CLI do not name the
- * subagent that starts; its event log does.
+ * Hooks of a subagent of the CLI carry its own session id, and do not name the subagent that starts. The event log of the
+ * CLI has both, so it reports what it has.
  */
 import type { EndReason, Facts, Fields, StartReason } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
