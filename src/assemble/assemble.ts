@@ -29,8 +29,8 @@ import { amend } from './amendments.ts';
 import { closeEnded } from './closing.ts';
 import { type At, clockOf, odd, opensWork } from './current-event.ts';
 import { effects } from './effects.ts';
-import type { Finished } from './finished.ts';
-import { settle } from './holding.ts';
+import type { Finished, FinishedSpan } from './finished.ts';
+import { releaseEnded, settle } from './holding.ts';
 import { lateness } from './late-events.ts';
 import { record } from './records.ts';
 import { begin, noteRepository, noteVersion } from './segments.ts';
@@ -93,6 +93,13 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   }
   for (const span of out.spans) if (span.clamped) odd(out, 'clamped');
   return out;
+}
+
+/** The closed spans of an ended session that no Settled event released: older journals have none for actions. */
+export function remaining(state: FoldState): FinishedSpan[] {
+  const out: Finished = { spans: [], records: [], oddities: {} };
+  releaseEnded(state, out);
+  return out.spans;
 }
 
 /** Names of closed spans that wait for their transcript. A Settled event answers each name. */

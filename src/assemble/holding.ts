@@ -76,6 +76,16 @@ export function settle(state: FoldState, of: string, tooLate: boolean, out: Fini
   release(state, out);
 }
 
+/** Releases the closed spans of an ended session, for a reader of its journal that waits for nothing. */
+export function releaseEnded(state: FoldState, out: Finished): void {
+  if (state.segment !== undefined && state.endedMs === undefined) return;
+  for (const held of state.held) {
+    held.unread = false;
+    held.unlinked = false;
+  }
+  release(state, out);
+}
+
 const isReady = ({ unread, unlinked }: Held): boolean => !unread && !unlinked;
 
 export function release(state: FoldState, out: Finished): void {

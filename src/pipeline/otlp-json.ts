@@ -1,5 +1,5 @@
 /** Encodes journaled sessions as OTLP/JSON, with the same fold, encoding and ids as delivery. It changes no file. */
-import { step } from '../assemble/assemble.ts';
+import { remaining, step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Destination } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
@@ -14,6 +14,7 @@ import { decodeRequest, type JsonObject } from '../telemetry/otlp-decode.ts';
 import { outgoingOf } from './outgoing.ts';
 import { type PreviewWorld, pinnedNow, withoutMetrics, worldOver } from './pin-now.ts';
 import { recalled } from './rebuild.ts';
+import type { SessionOutput } from './session-in-round.ts';
 import type { RoundWorld } from './sessions-of-round.ts';
 
 /** The number of events that were read, or requests with their data. */
@@ -45,14 +46,13 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
         spans.push(...result.spans);
         records.push(...result.records);
       }
-      const output = { state, lines: '', count: 0, events, spans, records };
-      const { bodies } = outgoingOf([output], changed, world.nowMs);
       yield { events: events.length, requests: [] };
-      for (const { destination, signal, bytes } of bodies) {
-        if (signal === 'events' || takers[signal]?.id !== destination) continue;
-        yield { events: 0, requests: decoded(signal, bytes) };
-      }
+      yield* requestsOf({ state, lines: '', count: 0, events, spans, records }, takers, changed, world.nowMs);
     }
+    const spans = open === undefined ? [] : remaining(open.fold);
+    if (open === undefined || spans.length === 0) continue;
+    const output = { state: open.state, lines: '', count: 0, events: [], spans, records: [] };
+    yield* requestsOf(output, open.takers, changed, world.nowMs);
   }
   for (const { id, temporality } of metered.values()) {
     const metrics = changed.read(documents.metrics.of(id));
@@ -61,15 +61,24 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
   }
 }
 
+function* requestsOf(output: SessionOutput, takers: Takers, changed: ChangedDocuments, nowMs: number): Generator<Part> {
+  for (const { destination, signal, bytes } of outgoingOf([output], changed, nowMs).bodies) {
+    if (signal === 'events' || takers[signal]?.id !== destination) continue;
+    yield { events: 0, requests: decoded(signal, bytes) };
+  }
+}
+
 function decoded(signal: OtlpSignal, bytes: Uint8Array): JsonObject[] {
   const request = decodeRequest(signal, bytes);
   return request === undefined ? [] : [request];
 }
 
+type Takers = { [signal in OtlpSignal]?: Destination };
+
 interface Opened {
   state: SessionState;
   fold: SessionState['fold'];
-  takers: { [signal in OtlpSignal]?: Destination };
+  takers: Takers;
 }
 
 function opened(store: Store, key: string, first: Event, changed: ChangedDocuments, world: RoundWorld): Opened {

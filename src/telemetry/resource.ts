@@ -67,7 +67,9 @@ export function versioned(attributes: Plain): (version: string | undefined) => R
 
 /** UUID-shaped, over the namespace that the convention prescribes for service instances. */
 function instanceId(facts: ResourceFacts): string {
-  const fixed = JSON.stringify(sorted({ ...facts.attributes }));
+  const { attributes = {} } = facts;
+  // Most machines set no attributes, and this runs in each round.
+  const fixed = Object.keys(attributes).length === 0 ? '{}' : JSON.stringify(sorted({ ...attributes }));
   const hex = hexDigest(
     '4d63009a-8d0f-11ee-aad7-4c796ed8e320',
     facts.installation,

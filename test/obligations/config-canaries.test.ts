@@ -92,6 +92,7 @@ const alone = ['hook', 'demo', 'tail'];
 function wordsOf(name: string, example: string): (readonly string[])[] {
   const own = Object.hasOwn(instead, name) ? instead[name] : undefined;
   const plain = example
+    .replace(/^source <\((.*)\)$/, '$1')
     .replace(/^otel-hooks /, '')
     .replace(/ [<>] .*$/, '')
     .replace(/"\$\(.*?\)"/, 'x')

@@ -84,7 +84,7 @@ test('a file that subscribes to file.write gets a note that paths are not kept',
 test('no answer means no, and a no is kept until the file changes', async () => {
   hooks({ command: 'cat' });
   expect((await run('openhook trust', '')).out).toContain('They are not run');
-  expect((await run('openhook')).out).toContain('You said no');
+  expect((await run('openhook')).out).toContain('You refused them');
   hooks({ command: 'cat -n' });
   expect((await run('openhook')).out).toContain('You did not agree to them yet');
 });
@@ -146,7 +146,7 @@ test('--openhook switches it on and off, and touches no agent', async () => {
   expect(on.out).toMatchInlineSnapshot(`
     "Configuration  ~/.config/otel-hooks/config.json  openhook.enabled = true
     OpenHook is on for sessions that begin from now on.
-      next: see what ~/shop/.openhook.json would run: otel-hooks openhook trust
+      next: see the commands of ~/shop/.openhook.json: otel-hooks openhook trust
     "
   `);
   expect((await run('config --json')).out).toMatch(/"openhook.enabled": \{\s+"value": true/);

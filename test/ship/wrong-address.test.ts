@@ -118,7 +118,7 @@ test.each<[string, () => Promise<string> | string, RegExp]>([
   const collector = await startCollector();
   closing.push(() => collector.close());
   const later = await delivered({ endpoint: collector.url });
-  expect(later).toMatchObject({ code: 0, says: '' });
+  expect(later).toMatchObject({ code: 0, stderr: '' });
   expect(collector.spans().length).toBe(wrong?.spans.produced);
   expect(collector.records().length).toBe(wrong?.logs.produced);
   expect(collector.metrics().length).toBeGreaterThan(0);

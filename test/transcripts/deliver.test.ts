@@ -207,7 +207,7 @@ test('Ctrl-C keeps the sessions read so far, and the same command continues', as
   });
   const stopped = await atWork('import', transcript);
   expect(stopped.code).toBe(1);
-  expect(stopped.err).toContain('what was read is kept');
+  expect(stopped.err).toContain('the sessions read so far are kept');
   expect(process.listenerCount('SIGINT')).toBe(before);
   const { calls } = tokensOf(spans());
   expect(calls).toBeGreaterThan(0);

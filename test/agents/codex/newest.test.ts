@@ -232,7 +232,7 @@ describe('a subagent', () => {
   const v2 = [
     'collaboration',
     { type: 'SubAgentActivity', kind: 'started', agent_thread_id: CHILD },
-    '{"task_name":"/root/a"}',
+    '{"task_name":"/team/a"}',
   ] as const;
 
   test.each([
