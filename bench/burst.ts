@@ -1,15 +1,16 @@
 /**
- * Sixty-four hooks at once, as ratios to sixty-four bare starts of Node at once, the same with nothing alive at the start
- * (parts/cold.ts), and the memory of one Node hook beside that of a bare start.
+ * Sixty-four hooks at once, as ratios to sixty-four bare starts of Node at once, the same with nothing alive at the
+ * start (parts/cold.ts), and the memory of one Node hook beside that of a bare start.
  *
  *     node scripts/bench.mjs burst [--rounds 20] [--gate]
  *
- * A burst is started by a shell of its own, so that nothing but a shell is forked, and is over when all have ended; every
- * fragment must be there then. Rounds run every variant once, in random order; each is compared with the bare one of its
- * own round, by wall time, and the median of that is told. The
- * memory is what each process says of itself at its end, asked by the same preload in both.
+ * A shell of its own starts each burst, so that only a shell is forked. The burst is over when all processes have
+ * ended; then every fragment must exist. Rounds run every variant once, in random order; each is compared with the bare
+ * one of its own round, by wall time, and the median is printed. Each process reports its own memory at its end, by the
+ * same preload in both variants.
  *
- * `--gate`: eight rounds; exits 1 when a gate is missed by more than shared machines vary (an eighth), in each of three runs.
+ * `--gate`: eight rounds; exits 1 when a gate is missed by more than shared machines vary (an eighth), in each of three
+ * runs.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -47,7 +48,7 @@ const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
 const BURST = `i=0; while [ $i -lt ${AT_ONCE} ]; do "$@" <payload >/dev/null & i=$((i+1)); done; wait`;
 const environment = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder };
 
-/** Loaded before all else; says at the end how much memory there ever was, in KB. */
+/** Loaded before all other code; prints the maximum of memory at the end, in KB. */
 const MEMORY = `const { writeFileSync } = require('node:fs');
 const say = () => writeFileSync(process.env.MEMORY_FILE, String(process.resourceUsage().maxRSS));
 const { reallyExit } = process;
@@ -95,7 +96,7 @@ async function main(words: readonly string[]): Promise<number> {
   return isGate ? 1 : 0;
 }
 
-/** As npm and `enable` leave it, with a deliver that seems to live: this process. */
+/** The state folder as npm and `enable` leave it, with a lock of a living process: this one. */
 function install(): { state: string; node: string[]; sh: string[] } {
   const dist = join(folder, 'otel-hooks', 'dist');
   const state = join(folder, 'state');
@@ -141,7 +142,7 @@ function measure(rounds: number, state: string, variants: readonly Variant[]): n
   return walls;
 }
 
-/** MB at most, the median of some runs. */
+/** MB at most, as the median of several runs. */
 function memoryOf([program = '', ...words]: readonly string[]): number {
   const file = join(folder, 'memory');
   const env = { ...environment, MEMORY_FILE: file };

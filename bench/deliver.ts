@@ -1,6 +1,6 @@
 /**
- * What deliver costs from journal lines to bodies that a receiver has acknowledged (fold, map, encode, outbox, ledger,
- * HTTP), in CPU time, beside
+ * The CPU time of deliver from journal lines to bodies that a receiver has acknowledged (fold, map, encode, outbox,
+ * ledger, HTTP), compared with
  *
  *     serializers   nothing but the official serializers over the same ReadableSpan and ReadableLogRecord values, in
  *                   requests of the same size: the least that the same bodies can cost by their makers' code
@@ -8,14 +8,14 @@
  *                   BatchLogRecordProcessor, the OTLP/proto exporters of both signals, to the same receiver; from the
  *                   same journal (read, folded and mapped as deliver does it), and from values that are there already
  *
- * The sides and the receiver are processes of their own, so that no side pays for the other's heap or compiles its code.
- * Repeats alternate in random order after one that is not counted; medians are compared. Compression is off on all
- * sides; what gzip (level 1) adds, and what metrics add, is printed apart.
+ * The sides and the receiver are processes of their own, so that no side pays for the other's heap or compiles its
+ * code. Repeats alternate in random order after one that is not counted; medians are compared. Compression is off on
+ * all sides; what gzip (level 1) adds, and what metrics add, is printed apart.
  *
  *     node scripts/bench.mjs deliver [--repeats 5] [--gate]
  *
- * `--gate`: three repeats of the first comparison; exits 1 when deliver falls below its gate in each of three runs, because
- * other work on the machine can only make it look worse.
+ * `--gate`: three repeats of the first comparison; exits 1 when deliver falls below its gate in each of three runs,
+ * because other work on the machine can only make it look worse.
  */
 
 import { rmSync } from 'node:fs';
@@ -196,10 +196,10 @@ function serialize({ spans, records }: Values): Counted {
   return { spans: spans.length, records: records.length };
 }
 
-/** As an application would: values become spans of a tracer and records of a logger, queues become requests. */
+/** As an application works: values become spans of a tracer and records of a logger, queues become requests. */
 async function sendThroughSdk({ spans, records }: Values, url: string): Promise<Counted> {
   const resource = resourceFromAttributes(pinned('').resource);
-  // Nothing may be dropped, as nothing is on our side.
+  // The queues may not drop an item, because deliver drops none either.
   const room = { maxQueueSize: spans.length + records.length, maxExportBatchSize: MOST_ITEMS };
   let taken = 0;
   const failed: unknown[] = [];
@@ -256,10 +256,10 @@ async function sendThroughSdk({ spans, records }: Values, url: string): Promise<
 const within = (parent: ReadableSpan['parentSpanContext']): Context =>
   parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
 
-/** For answers that came in, as between the rounds of deliver. */
+/** Lets the process handle answers, as between the rounds of deliver. */
 const breath = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
-/** What deliver hands to the serializers, made before the clock runs. */
+/** The input that deliver gives to the serializers, made before the measurement starts. */
 function valuesOf(texts: readonly string[]): Values {
   const spans: ReadableSpan[] = [];
   const records: ReadableLogRecord[] = [];
@@ -283,7 +283,7 @@ function valuesOf(texts: readonly string[]): Values {
   return { spans, records };
 }
 
-/** As deliver does it, but from events that are journaled already: nothing is written to a journal again. */
+/** As deliver works, but from events that are journaled already: no journal is written again. */
 async function deliverJournals(texts: readonly string[], destination: Destination): Promise<Counted> {
   const store = openStore({ folder: join(folder, 'way'), access: 'own' });
   store.commit({ documents: [changeOf(documents.destinations.of(destination.id), destination)] });

@@ -1,9 +1,9 @@
 /**
- * What it costs to drain an inbox: fragments become journal lines and session states (recognize, normalize, redact,
- * identify, fold, commit), in CPU time, beside
+ * The CPU time to drain an inbox: fragments become journal lines and session states (recognize, normalize, redact,
+ * identify, fold, commit), compared with
  *
  *     files   a loop that only opens, reads and unlinks the same files
- *     floor   that loop with what no way of keeping the promises can leave out: each payload is parsed and hashed, its
+ *     floor   that loop with the work that the promises require: each payload is parsed and hashed, its
  *             content hashed under a key, an id computed, and as many bytes as the journal's are written
  *
  * Sides are processes of their own; repeats alternate in random order after one that is not counted; medians.
@@ -103,7 +103,7 @@ function work(): void {
   });
 }
 
-/** Fragments to journal lines and states; the sessions have nowhere to send to. */
+/** Fragments become journal lines and states; the sessions have no destination. */
 function drainFragments(state: string, count: number): Counted {
   const store = openStore({ folder: state, access: 'own' });
   let records = 0;
@@ -133,7 +133,7 @@ function readFiles(inbox: string, also?: { read(name: string, bytes: Buffer): vo
   return { spans: 0, records };
 }
 
-/** About as many characters as a journal's line has without content. */
+/** About the number of characters of a journal line without content. */
 const LINE = 600;
 
 function leastWork(journal: string) {

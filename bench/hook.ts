@@ -1,15 +1,16 @@
 /**
- * What a hook costs, as a ratio to a Node that does nothing (`node -e 0`), for what users really run:
+ * The cost of a hook, as a ratio to an empty Node program (`node -e 0`), for the commands that users really run:
  *
  *     node   `otel-hooks hook` by the absolute paths of Node and of the bin, as a command in settings names them
  *     link   the same by the link and the shebang that npm makes: `env` runs before it, and Node resolves the link
  *     sh     the command that `enable` writes into an agent's settings, behind the agent's own `sh -c`
  *
- * "Cold" is a burst that finds no deliver alive: its first hook starts one, each other hook finds that the first one did.
+ * "Cold" is a burst that finds no deliver alive: its first hook starts one, each other hook finds that the first one
+ * did.
  *
- * Every round runs every variant once, in random order, with pipes on stdin and stdout and a clean environment. The
- * processes are started by a small shell that is told through named pipes what to run: forked from this process, each
- * would also cost what it takes to copy a Node's memory map, three times the price of the shell hook's start.
+ * Every round runs every variant once, in random order, with pipes on stdin and stdout and a clean environment. A small
+ * shell starts the processes; it reads the commands from named pipes. A fork of this process would also copy the memory
+ * map of Node, which costs three times as much as the start of the shell hook.
  *
  * Wall time is compared by medians, CPU time (user and system, of the processes that are waited for) by means. CPU time
  * comes from /proc in ticks of 10 ms, so cheap variants run several times in a row per round; errors cancel out.
@@ -17,7 +18,7 @@
  *     node scripts/bench.mjs hook [--rounds 60]
  *
  * Exits 1 when a gate is missed in each of five runs: other work on the machine can only make a hook look worse. With
- * `--gate`, for machines that are shared, a ratio may lie above its gate by what such machines vary by.
+ * `--gate`, for shared machines, a ratio may exceed its gate by the usual variation of such machines.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
@@ -49,13 +50,13 @@ interface Variant {
   repeats: number;
   gate?: number;
   aim?: number;
-  /** What it starts goes on without it; the next variant must not pay for that. */
+  /** The processes that it starts continue after it; the next variant must not pay for them. */
   kicks?: true;
-  /** The gate is on the ratio to this one: what the circumstances cost. */
+  /** The gate is on the ratio to this variant: the cost of the circumstances. */
   against?: string;
-  /** Variables that it runs with. */
+  /** The environment variables of the variant. */
   env?: Record<string, string>;
-  /** Its own state folder, where a real delivery takes what it writes. */
+  /** A state folder of its own, in which a real delivery takes the fragments. */
   delivered?: true;
   /** No deliver lives: the first hook of a burst starts one, the others find the marker of the first. */
   cold?: 'first' | 'other';
@@ -68,7 +69,7 @@ interface Result {
 }
 
 const baseline = 'node -e 0';
-/** More work ahead of a delivery than it may ever get through, and nobody who takes it. */
+/** A larger backlog than a delivery can finish, and no process that takes it. */
 const FULL_OUTBOX = 50_000;
 const authorities = ['/etc/ssl/certs/ca-certificates.crt', '/etc/ssl/cert.pem', '/etc/pki/tls/certs/ca-bundle.crt'];
 const rounds = roundsOf(process.argv.slice(2));
@@ -99,7 +100,7 @@ function main(): number {
   }
 }
 
-/** A package as npm installs it, the script as `enable` writes it, and a deliver that leaves at once. */
+/** A package as npm installs it, the script as `enable` writes it, and a deliver that ends at once. */
 function install(): { variants: Variant[]; state: string; close: () => void } {
   const dist = join(folder, 'lib', 'node_modules', 'otel-hooks', 'dist');
   const links = join(folder, 'bin');
@@ -132,7 +133,7 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
   };
 
   const common = payloadOf(3_400);
-  // The same for the hook and for what it is compared with: a program that has just run runs faster.
+  // The same for the hook and for its counterpart: a program that has just run runs faster.
   const nodeRepeats = 4;
   const variants: Variant[] = [
     { name: baseline, command: [process.execPath, '-e', '0'], payload: Buffer.alloc(0), repeats: nodeRepeats },
@@ -213,7 +214,7 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
   return { variants, state, close: circumstances.close };
 }
 
-/** The same hook, with something around it that must not matter; each beside its equal without it. */
+/** The same hook in different circumstances, which must not matter; each beside its counterpart without them. */
 function inCircumstances(
   node: (...more: string[]) => string[],
   sh: (shell: string[], edge: boolean) => string[],
@@ -236,7 +237,8 @@ function inCircumstances(
         against: 'sh    3.4 KB',
         gate: WITHIN,
       },
-      // Node reads them before it reads us. What `enable` writes for shells does not start Node.
+      // Node reads these variables before it runs our code. The command that `enable` writes for shells does not start
+      // Node.
       { name: 'node  extra CA', command: node(), payload, repeats: 2, env, against: 'node  3.4 KB' },
     );
   }
@@ -280,7 +282,7 @@ function inCircumstances(
     },
   );
 
-  // A delivery at work beside the hook costs what it costs; whether anybody answers it must not.
+  // A delivery at work beside the hook has its cost; whether its collector answers must not matter.
   const collector = startCollector();
   started.push(collector.process);
   for (const [name, endpoint] of [
@@ -320,7 +322,7 @@ function inCircumstances(
   };
 }
 
-/** In a process of its own: this one waits for the hooks, and for nothing else. */
+/** Runs in a process of its own: this one only waits for the hooks. */
 function startCollector(): { process: ChildProcess; url: string } {
   const file = join(folder, 'port');
   const program = `require('node:http').createServer((q, a) => q.resume().on('end', () => a.end()))
@@ -379,7 +381,10 @@ function measure(variants: readonly Variant[], env: Record<string, string>, stat
   });
 }
 
-/** Either a deliver that seems to live, this process, or none; then with or without the marker of a hook that started one. */
+/**
+ * Either a lock of a living process (this one) or no lock; then with or without the marker of a hook that started a
+ * process.
+ */
 function prepare(state: string, { cold }: Variant): void {
   for (const name of readdirSync(state)) if (name.startsWith('kick.')) rmSync(join(state, name));
   const lock = join(state, 'lock');
@@ -436,7 +441,7 @@ function emptied(inbox: string): number {
 interface Starter {
   /** Runs a variant and returns its wall time. */
   run(variant: Variant): number;
-  /** User and system time of what it ran so far; 0 where there is no /proc. */
+  /** User and system time of all its processes so far; 0 where there is no /proc. */
   childrenCpuMs(): number;
   end(): void;
 }

@@ -1,9 +1,9 @@
 /**
- * What looking at content costs: risk and redaction, as a share of the CPU time of draining. The mix is the demonstration's:
- * its session again and again, each in a folder of its own, so that no action was judged before.
+ * The cost of reading content: risk and redaction, as a share of the CPU time of draining. The mix is the
+ * demonstration's: its session again and again, each in a folder of its own, so that no action has been judged before.
  *
  *     drain     fragments to journal lines and session states, in the default modes of content
- *     inspect   of that, risk and redaction alone
+ *     inspect   of this time, risk and redaction alone
  *     drain-all, inspect-all   the same with every class of content kept, without its secrets
  *
  * Sides are processes of their own; repeats alternate in random order after one that is not counted; medians.
@@ -118,7 +118,7 @@ function write(inbox: string, hooks: readonly Fields[], isAll: boolean): void {
   }
 }
 
-/** Fragments to journal lines and states; the sessions have nowhere to send to. */
+/** Fragments become journal lines and states; the sessions have no destination. */
 function drainAll(state: string, count: number): Counted {
   const store = openStore({ folder: state, access: 'own' });
   let records = 0;
@@ -177,7 +177,7 @@ function inspect(readings: readonly PlacedReading[], records: number, isAll: boo
   return { spans: 0, records };
 }
 
-/** As draining gives it to the keeper. */
+/** A reading in the form in which draining passes it to the keeper. */
 function withOutput(reading: Reading): Body {
   if (reading.output === undefined || reading.event_type !== 'Action.After') return reading;
   const output = typeof reading.output === 'string' ? reading.output : JSON.stringify(reading.output);

@@ -1,5 +1,5 @@
 /**
- * The library: events through the bridge into a slow exporter, with the memory that they take; and the same spans through
+ * The library: events through the bridge into a slow exporter, with the used memory; and the same spans through
  * `otel-hooks/sdk`, through the SDK alone, and through the writer of delivery, in CPU time.
  *
  *     node scripts/bench.mjs library [--events 1000000] [--gate]
@@ -42,7 +42,7 @@ const eventsOf = (session: string) =>
     { hook_event_name: 'SessionEnd', reason: 'other' },
   ].map(event => ({ session_id: session, cwd: '/x', ...event }));
 
-/** Feeds events, and waits when the bridge asks for it. Returns the most memory, in MB. */
+/** Feeds events, and waits when the bridge asks for it. Returns the maximum of memory, in MB. */
 async function feed(bridge: Bridge, events: number, sample = false): Promise<number> {
   let mostMb = 0;
   for (let i = 0; i < events / EVENTS_OF_SESSION; i += 1) {
@@ -77,7 +77,7 @@ async function flood(): Promise<boolean> {
   const mostMb = (await feed(bridge, EVENTS, true)) - before;
   await bridge.forceFlush();
   const seconds = (performance.now() - startMs) / 1000;
-  // The bridge is idle: the timer frees what is left.
+  // The bridge is idle: its timer frees the rest.
   await new Promise(later => setTimeout(later, 1_000));
   const idleMb = heapMb() - before;
   const { spans, inputs, sessions } = bridge.stats();

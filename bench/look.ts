@@ -1,11 +1,11 @@
 /**
- * How long a person waits who looks: `show` of a session with 10,000 actions, its list beside 1,000 others, and `report` over
- * these, each as a process of the built program. CPU time, the best of three: a machine that has other work does not change
- * it, and one that has none is no slower than it.
+ * The time that a person waits for a view: `show` of a session with 10,000 actions, its list beside 1,000 others, and
+ * `report` over these, each as a process of the built program. The figure is the lowest CPU time of three runs: other
+ * work on the machine does not change it, and on an idle machine the person waits no longer than this time.
  *
  *     node scripts/bench.mjs look [--gate]
  *
- * `--gate`: exits 1 where a bar is missed. Works on `dist`: build first.
+ * `--gate`: exits 1 when a gate is missed. Works on `dist`: build first.
  */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { onStage, setting } from './parts/sides.ts';
 
 const ACTIONS = 10_000;
 const SESSIONS = 1_000;
-/** A turn of 12 actions, its prompt and its end among them. */
+/** A turn of 12 actions, with its prompt and its end. */
 const HOOKS_OF_SHORT = 28;
 const PAYLOAD_BYTES = 400;
 
@@ -52,7 +52,7 @@ function costMs(state: string, home: string, command: readonly string[], shows: 
   return Number(/cpu ([\d.]+)/.exec(ran.stderr)?.[1]);
 }
 
-/** By the real way from hooks to journals; nothing leaves. */
+/** Uses the real path from hooks to journals; no data is sent. */
 function recorded(state: string, home: string): void {
   const store = openStore({ folder: state, access: 'own' });
   let written = 0;

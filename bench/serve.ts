@@ -1,13 +1,14 @@
 /**
- * What it costs to take an event over HTTP: from a request with a body of 3.4 KB to a whole fragment and 200, by 16 clients on
- * kept connections, beside a bare node:http server that reads and discards the same bodies. The real program serves and
- * delivers meanwhile, in a second thread, to a sink.
+ * The cost to receive an event over HTTP: from a request with a body of 3.4 KB to a whole fragment and 200, by 16
+ * clients on kept connections, beside a bare node:http server that reads and discards the same bodies. The real program
+ * serves and delivers meanwhile, in a second thread, to a sink.
  *
  *     node scripts/bench.mjs serve [--requests 4000] [--slices 12] [--events 0] [--gate]
  *
- * Slices alternate in random order, after 10,000 requests to each that are not counted. CPU is that of the thread that answers, from /proc; the
- * throughput is by wall time, and says something only where the machine has a core for each side. `--events 1000000` goes on
- * sending that many and watches the memory; who is asked to wait waits.
+ * Slices alternate in random order, after 10,000 requests to each that are not counted. CPU is the time of the thread
+ * that answers, from /proc. The throughput is measured by wall time, and is meaningful only if the machine has a core
+ * for each side. `--events 1000000` sends this number of events afterwards and watches the memory; a client waits when
+ * the server asks for it.
  *
  * `--gate`: exits 1 when the ratio of CPU falls below the gate in each of three runs.
  */
@@ -27,7 +28,7 @@ const BAR = 0.5;
 const GATE = 0.33;
 const P99_MS = 5;
 const TICKS_PER_SECOND = 100;
-/** Until all of it is compiled: a server runs for months. */
+/** Runs until all code is compiled, because a server runs for months. */
 const WARM_REQUESTS = 10_000;
 
 const [role] = process.argv.slice(2);
@@ -40,7 +41,7 @@ interface Slice {
   url: string;
   token: string;
   requests: number;
-  /** Numbers of events begin here, so that none comes twice. */
+  /** The first number of an event, so that no number occurs twice. */
   from: number;
 }
 
@@ -48,7 +49,7 @@ interface Sent {
   wallMs: number;
   p50Ms: number;
   p99Ms: number;
-  /** Told to wait, and sent again. */
+  /** Events that the server told the client to send again later. */
   waited: number;
 }
 
@@ -92,7 +93,7 @@ async function main(stage: Stage, words: readonly string[]): Promise<number> {
     if (events > 0) await soak(sender, served, events, requests);
     return 0;
   } finally {
-    // It writes to its last moment, into folders that are taken away next.
+    // The server writes until it ends, into folders that are removed next.
     const isOver = new Promise(resolve => program.once('exit', resolve));
     if (program.exitCode === null && program.kill('SIGTERM')) await isOver;
   }
@@ -140,7 +141,7 @@ function report(plain: Side, served: Side, requests: number): number {
   return ratio;
 }
 
-/** Memory over a long run: the highest of the second half beside the highest of the first. */
+/** Memory over a long run: the maximum of the second half beside the maximum of the first. */
 async function soak(sender: ChildProcess, served: Side, events: number, requests: number): Promise<void> {
   const seenMb: number[] = [];
   let waited = 0;
@@ -197,7 +198,7 @@ function heard<T>(child: ChildProcess): Promise<T> {
   });
 }
 
-/** Of the first thread: the one that JavaScript of the main program runs in. */
+/** The CPU time of the first thread, in which the JavaScript of the main program runs. */
 function threadCpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -216,10 +217,10 @@ function bare(): void {
   server.listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
 }
 
-/** Requests as bytes over bare connections: a client that costs little beside what it measures. */
+/** Requests as bytes over bare connections: the client costs little beside the measured server. */
 function client(): void {
   process.on('message', async ({ url, token, requests, from }: Slice) => {
-    // For this slice: a server closes those that are idle while it is the other's turn.
+    // Connections for this slice: a server closes idle ones while the other server has its turn.
     const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => opened(url)));
     const latencies: number[] = [];
     let next = from;

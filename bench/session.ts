@@ -1,11 +1,11 @@
 /**
- * One session of a million events: what an event costs at its end beside what it costs at its start, from fragments to
- * acknowledged bodies, in CPU time. A machine does not stay the same for so long, so beside each part of the long session
- * a short one runs its whole life, and each part is reckoned in what that cost just then.
+ * One session of a million events: the CPU time of an event at the end compared with one at the start, from fragments
+ * to acknowledged bodies. The speed of a machine changes during so long a run, so a short session runs completely
+ * beside each part of the long one, and each part is measured in units of that short session.
  *
  *     node scripts/bench.mjs session [--events 1000000] [--gate]
  *
- * `--gate`: 100,000 events; exits 1 when the bar is missed in each of three runs.
+ * `--gate`: 100,000 events; exits 1 when the gate is missed in each of three runs.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ async function compare({ start }: Stage, url: string, events: number): Promise<n
     await ask<Job>(worker, { kind: 'close', name });
     return cost;
   };
-  // The first events must not pay for compiling.
+  // The first events must not include the time for compiling.
   await whole('warm-up');
   await whole('warm-up-again');
   await ask<Job>(worker, { kind: 'open', name: 'long', url });
@@ -107,7 +107,7 @@ function work(): void {
   });
 }
 
-/** A session that can be lived on for so many events. What makes its hooks up is not counted. */
+/** A session that can continue for this number of events. The time to make its hooks does not count. */
 function begin(name: string, url: string): Life {
   const state = join(folder, name);
   const store = openStore({ folder: state, access: 'own' });
@@ -122,7 +122,7 @@ function begin(name: string, url: string): Life {
         const isLast = at + count >= events;
         const done = await timed(async () => {
           const { round } = roundOf(store, { fragments, rejects: [] }, {}, worldIn(folder, fragments.at(-1)?.atMs));
-          // They were never in the inbox.
+          // These fragments were never in the inbox.
           if (store.commit({ ...round, eaten: [] }) !== 'committed') throw new Error('a round was lost');
           ship();
           await new Promise(resolve => setImmediate(resolve));

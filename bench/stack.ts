@@ -1,10 +1,11 @@
 /**
- * What a team wants to know before it sets a stack up, measured on the one of docker-compose.yml that runs here: how long a
- * hook takes to be found, what a session weighs on the wire and on disks, how many series and streams machines bring.
+ * Figures for a team that plans a stack, measured on the stack of docker-compose.yml that runs here: the time from a
+ * hook to a query that finds it, the size of a session on the wire and on disks, the number of series and streams of a
+ * machine.
  *
  *     npm run stack; npm run bench -- stack [--write]
  *
- * `--write`: into docs/grafana.md. Needs Docker, so `npm run bench` leaves it out.
+ * `--write`: writes them into docs/grafana.md. Needs Docker, so `npm run bench` leaves it out.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -28,7 +29,7 @@ const SESSIONS_A_DAY = 10;
 const HOURS_OF_WORK = 4;
 /** The default of `metrics.interval_ms`. */
 const METRICS_EVERY_S = 15;
-/** collector-config/backends keep traces and records so long. */
+/** The retention time of traces and records in collector-config/backends. */
 const KEPT_DAYS = 14;
 
 const program = join(process.cwd(), 'dist', 'otel-hooks.cjs');
@@ -176,7 +177,7 @@ async function sessions(): Promise<Weighed> {
   const wire: Weighed['wire'] = {};
   const plain: Weighed['plain'] = {};
   let metricRequests = 0;
-  // Counts what goes past on its way to the collector, as it is on the wire.
+  // Counts the bytes that pass on their way to the collector, as they are on the wire.
   const counting = createServer((from, answer) => {
     const signal = from.url?.split('/').at(-1) ?? '';
     if (signal === 'metrics') metricRequests += 1;
@@ -234,7 +235,7 @@ async function sessions(): Promise<Weighed> {
       tempo: each(after.tempo - before.tempo),
       loki: each(after.loki - before.loki),
       series: counted.value,
-      // A burst like this one Loki cuts into shards by itself.
+      // Loki splits such a burst into shards.
       streams: data.filter(labels => !('__stream_shard__' in labels)).length,
     };
   } finally {
@@ -252,7 +253,7 @@ function stored(): Stored {
   return { tempo: bytesIn('tempo', '/var/tempo/blocks'), loki: bytesIn('loki', '/loki/chunks') };
 }
 
-/** Blocks are written within minutes; chunks of records when they are asked for. */
+/** Blocks are written within minutes; chunks of records are written on request. */
 async function settled(): Promise<Stored> {
   await pause(90_000);
   await fetch(new URL('/flush', stack.loki), { method: 'POST' });
@@ -275,7 +276,7 @@ function bytesIn(service: string, path: string): number {
     const name = archive.toString('latin1', offset, offset + 100).replace(/\0.*$/s, '');
     const size = Number.parseInt(archive.toString('latin1', offset + 124, offset + 135), 8) || 0;
     const folder = dirname(name);
-    // A block of Tempo's that was merged into another stays for an hour.
+    // A block of Tempo that was merged into another one stays for an hour.
     if (basename(name) === 'meta.compacted.json') stale.add(folder);
     if (archive[offset + 156] === '0'.charCodeAt(0)) folders.set(folder, (folders.get(folder) ?? 0) + size);
     offset += 512 + Math.ceil(size / 512) * 512;

@@ -1,14 +1,14 @@
 /**
- * What it costs to take in a folder of transcripts, as a ratio to bare `JSON.parse` over the same lines: speed of
- * the import (find, read, merge by time, journal, fold, commit) over speed of a loop that reads the same files in steps,
- * cuts them into lines and parses each. The rows are as long as recorded ones: a tenth of them holds half of the bytes.
- * `floor` is that loop with what no way of keeping the promises can leave out: of each row one id is computed, one content hashed
- * under a key, one line of the journal written, in rounds that commit. It recognizes nothing and folds nothing.
+ * The cost to import a folder of transcripts, as a ratio to bare `JSON.parse` over the same lines: speed of the import
+ * (find, read, merge by time, journal, fold, commit) over speed of a loop that reads the same files in steps, cuts them
+ * into lines and parses each. The rows are as long as recorded ones: a tenth of them holds half of the bytes. `floor`
+ * is that loop with the work that the promises require: for each row it computes one id, hashes one content under a key
+ * and writes one line of the journal, in rounds that commit. It does not recognize or fold the rows.
  *
  *     node scripts/bench.mjs transcripts [--mb 200] [--repeats 5] [--gate]
  *
  * The sides are processes of their own and alternate in random order after one of each that is not counted; medians of
- * CPU time are compared, and the most memory that the import ever held is printed. `--gate`: 64 MB, three repeats; exits 1
+ * CPU time are compared, and the maximum of memory of the import is printed. `--gate`: 64 MB, three repeats; exits 1
  * when it falls below 0.5x in each of three runs.
  */
 import { fork } from 'node:child_process';
@@ -167,7 +167,7 @@ function floor(home: string, state: string): Pick<Done, 'lines' | 'events'> {
     const [block] = typeof content === 'string' ? [{ text: content }] : content;
     const value = block?.text ?? block?.content ?? '';
     events += 1;
-    // As many fields as an event has in the middle.
+    // About the number of fields of an average event.
     const line = JSON.stringify({
       spec_version: '0.1.0',
       event_id: uuidOf('bench', row.sessionId, row.uuid),
@@ -216,7 +216,7 @@ function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> 
   return { lines: 0, events };
 }
 
-/** Sessions of calls with results of all lengths, each with its own words. */
+/** Sessions of calls with results of all lengths; each session has its own words. */
 function write(folder: string, bytes: number): number {
   mkdirSync(folder, { recursive: true });
   let written = 0;

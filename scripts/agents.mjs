@@ -1,14 +1,15 @@
 /**
  * Runs scenarios with real agents against a scripted model.
  *
- *     npm run test:agents -- [--all] [--agent NAME,...] [--scenario NAME,...] [--repeat N] [--keep] [--update] [--install-only]
+ *     npm run test:agents -- [--all] [--agent NAME,...] [--scenario NAME,...] [--repeat N] [--keep]
+ *                             [--update] [--install-only]
  *     npm run agents:newest -- [the same]
  *
  * Without flags: the scenarios marked `ci`. The agents come from npm in the versions of test/real/agents.json, into a
  * cache outside the repository (OTEL_HOOKS_AGENTS_CACHE, or otel-hooks/agents in the user's cache folder). `--newest`
- * takes the newest published versions instead, and says what is unknown in them. Needs `unshare`, `ip`, `git`, `python3`.
- * `--update` writes the trees that were seen into the scenarios: read them before you commit.
- * `--keep` keeps the folders of successful runs too; those of failed runs are always kept and named.
+ * takes the newest published versions instead, and prints the events and fields of them that are unknown. Needs
+ * `unshare`, `ip`, `git`, `python3`. `--update` writes the received trees into the scenarios: read them before you
+ * commit. `--keep` keeps the folders of successful runs too; those of failed runs are always kept and named.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * node scripts/bench.mjs [NAME [arguments]]: runs bench/NAME.ts, or all that need nothing besides, and then prints once more each line that
- * says whether a bar was met. Node 20 does not read TypeScript, so a benchmark is bundled first; packages stay outside, so
- * that what is measured against is what npm installed.
+ * node scripts/bench.mjs [NAME [arguments]]: runs bench/NAME.ts, or all benchmarks that need no further programs, and
+ * then prints each line about a gate again. Node 20 does not read TypeScript, so a benchmark is bundled first; packages
+ * stay outside the bundle, so that the benchmark runs the packages that npm installed.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const [name, ...rest] = process.argv.slice(2);
 const names = (existsSync(folder) ? readdirSync(folder) : [])
   .filter(file => file.endsWith('.ts'))
   .map(file => file.slice(0, -3));
-/** Those that need more than this machine has by itself: Docker, and back ends that run there. */
+/** Benchmarks that need further programs: Docker, and back ends that run there. */
 const APART = ['stack'];
 const MEMORY = '/dev/shm';
 if (name !== undefined && !names.includes(name)) {
@@ -32,7 +32,7 @@ async function runAll() {
   let status = 0;
   for (const each of names.filter(known => !APART.includes(known))) {
     console.log(`\n== ${each}`);
-    // A benchmark that runs again because of a missed gate says the same line again: the last word counts.
+    // A benchmark that runs again because of a missed gate prints the same line again: the last line counts.
     const verdicts = new Map();
     const onLine = line => {
       if (/\b(met|missed|MISSED)\b/.test(line) && !line.startsWith('missed in run'))
@@ -83,7 +83,7 @@ function isWritable(folder) {
   }
 }
 
-/** A source that looks for files beside itself finds them beside its source, not beside the bundle. */
+/** A source that looks for files beside itself must find them beside the source, not beside the bundle. */
 function keepSourceUrls(build) {
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
     contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)),

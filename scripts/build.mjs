@@ -43,7 +43,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Licences whose only conditions are kept by passing their text on. */
+/** Licences whose only condition is that their text is passed on. */
 const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
 
 const common = {
@@ -56,7 +56,7 @@ const common = {
   // ESM sources only: a CommonJS copy of a package would be bundled whole, and needs a `require` that ESM has not.
   mainFields: ['module', 'main'],
   conditions: ['module', 'import'],
-  // Its ESM build, which it gives to browsers alone.
+  // The package's ESM build, which its package.json offers only to browsers.
   alias: { yaml: './node_modules/yaml/browser/index.js' },
   define: {
     __VERSION__: JSON.stringify(manifest.version),
@@ -64,7 +64,7 @@ const common = {
     __PRICES__: JSON.stringify(['./prices.cjs', '../prices.cjs']),
     __SAMPLES__: JSON.stringify(['./samples.json', '../samples.json']),
   },
-  // Names stay, so that a stack trace in a bug report can be read; the bin alone is minified to the end.
+  // Names stay, so that a stack trace in a bug report is readable; only the bin is minified completely.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
@@ -82,7 +82,10 @@ const withoutInterchange = {
   },
 };
 
-/** Price list and engine are files beside the library as well, which the bundler of an application follows. */
+/**
+ * The price list and the engine are separate files beside the library too; the bundler of an application follows the
+ * imports.
+ */
 const contained = {
   name: 'contained',
   setup(build) {
@@ -112,7 +115,7 @@ const RELATIVE = /((?:\bfrom|\bimport)[\s(]*["']\.[^"']+)\.js(["'])/g;
 
 const URL_OF_FILE = "const __url = require('node:url').pathToFileURL(__filename).href;";
 
-/** Commands are loaded when they run, so the table alone needs none of them. */
+/** Commands are loaded when they run, so the table loads none of them. */
 const withoutCommands = {
   name: 'without-commands',
   setup(build) {
@@ -143,7 +146,7 @@ const bundles = [
     entryNames: 'chunks/[name]-[hash]',
     plugins: [withoutInterchange],
   },
-  // After the one before, whose name it contains.
+  // Built after the previous bundle, whose name it contains.
   {
     entryPoints: { deliver: 'src/kicked.ts' },
     format: 'esm',
@@ -174,7 +177,10 @@ outputs.set('sbom.cdx.json', sbom(bundled));
 outputs.set('otel-hooks.1', Buffer.from(await manPage()));
 replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
 
-/** The bin with functions put where they are called once: in a hook, compiling each costs more than running it. */
+/**
+ * The bin with functions inlined where they are called once: in a hook, compiling a function costs more than running
+ * it.
+ */
 async function inlined(contents) {
   const { code } = await minify(new TextDecoder().decode(contents), {
     ecma: 2020,
@@ -214,7 +220,7 @@ function libraryIn(format) {
   ];
 }
 
-/** Makes the imports of an entry those of the shared file, and collects them. */
+/** Points the imports of an entry at the shared file, and collects them. */
 function sharesWith(path, shared) {
   const own = ['src/index.ts', 'src/sdk.ts', 'src/library/agent-telemetry.ts', 'src/library/sdk-packages.ts'];
   return {
@@ -248,7 +254,7 @@ function allOf(shared) {
   };
 }
 
-/** From the table of commands, without the modules that a command loads when it runs. */
+/** Made from the table of commands, without the modules that a command loads when it runs. */
 async function manPage() {
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-man-'));
   try {
@@ -273,7 +279,7 @@ async function manPage() {
   }
 }
 
-/** By agent and file, without what they are expected to become. */
+/** The samples by agent and file, without their expected events. */
 function samples() {
   const found = {};
   for (const entry of readdirSync(join(root, 'test/agents'), { recursive: true, withFileTypes: true })) {
@@ -286,7 +292,7 @@ function samples() {
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(found).sort())));
 }
 
-/** Where the program of the kicked process is, seen from dist. */
+/** The path of the program of the kicked process, relative to dist. */
 function programPath() {
   const name = [...outputs.keys()].find(path => /^chunks[/\\]kicked-program-\w+\.js$/.test(path));
   return `./${name.replaceAll('\\', '/')}`;
@@ -339,7 +345,7 @@ function declarations() {
   return found;
 }
 
-/** Every package that has at least one file in a bundle, by name and version. */
+/** Every package with at least one file in a bundle, by name and version. */
 function packagesOf(paths) {
   const folders = new Set();
   for (const path of paths) {
@@ -392,7 +398,7 @@ function sbom(bundled) {
   for (const id of ids)
     if (!inside.some(each => `${each.name}@${each.version}` === id)) fail(`${id} is bundled, and npm does not know it`);
   const refs = new Set(inside.map(each => each['bom-ref']));
-  // To npm all of them are needed for development alone; in the bundle each is a part of what runs.
+  // For npm all of them are development dependencies; in the bundle each is a part of the program.
   const parts = inside.map(({ properties, ...each }) => ({ ...each, scope: 'required' }));
   const own = { ...metadata.component, name: manifest.name };
   const among = dependencies

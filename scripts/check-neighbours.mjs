@@ -1,7 +1,7 @@
 /**
- * Installs the packed tarball beside an application on OpenTelemetry SDK 2.x and beside one on 3.x: npm may say nothing
- * new, and every package of the application must be there once, in the version it had. Then the application feeds hooks
- * into its own SDK: a collector must be sent the same spans by both. Needs the npm registry.
+ * Installs the packed tarball beside an application on OpenTelemetry SDK 2.x and beside one on 3.x: npm may print no
+ * new message, and every package of the application must exist once, in its former version. Then the application feeds
+ * hooks into its own SDK: both must send the same spans to a collector. Needs the npm registry.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,10 @@ const applications = {
   },
 };
 
-/** What an application does with the library, and with a collector in the same process; prints the spans that came there. */
+/**
+ * The code of an application with the library, and with a collector in the same process; prints the spans that reached
+ * it.
+ */
 const program = `
 import { createServer } from 'node:http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -76,7 +79,7 @@ console.log(spans.map(span => JSON.stringify(span, inOrder)).sort().join('\\n'))
 `;
 /**
  * The entry `otel-hooks/sdk`, and a bridge in an application whose NodeSDK is configured by variables, made before and
- * after `sdk.start()`; prints what each of them counted. FORM is how the application loads its packages.
+ * after `sdk.start()`; prints how many spans each of them counted. FORM is how the application loads its packages.
  */
 const entryProgram = `
 import { createServer } from 'node:http';
@@ -171,7 +174,7 @@ function beside(application, dependencies, tarball) {
   problems.push(...before.filter(copy => !after.includes(copy)).map(copy => `gone from the application: ${copy}`));
   if (!existsSync(join(application, 'node_modules', 'otel-hooks'))) problems.push('otel-hooks is not there');
 
-  // A strict installation from nothing, as a CI of theirs would do it.
+  // A strict installation from nothing, as the CI of an application does it.
   rmSync(join(application, 'node_modules'), { recursive: true });
   rmSync(join(application, 'package-lock.json'));
   const strict = npm(application, ['install', '--strict-peer-deps']);
@@ -181,7 +184,10 @@ function beside(application, dependencies, tarball) {
   return problems;
 }
 
-/** SDK 3.x wants Node 22, which is a package too; it lies beside the applications, because it installs more by itself. */
+/**
+ * SDK 3.x needs Node 22, which is a package too; it is installed apart from the applications, because it brings further
+ * packages.
+ */
 function node22() {
   const place = join(folder, 'node22');
   mkdirSync(place);
@@ -191,7 +197,7 @@ function node22() {
   return join(place, 'node_modules', 'node', 'bin', 'node');
 }
 
-/** The spans that its SDK sends of hooks, one to a line. */
+/** The spans that the application's SDK sends for hooks, one per line. */
 function bridged(application, processor, node) {
   writeFileSync(join(application, 'bridge.mjs'), program.replace('PROCESSOR', processor));
   const run = spawnSync(node, ['bridge.mjs'], { cwd: application, encoding: 'utf8' });

@@ -1,6 +1,6 @@
 /**
- * Looks at the tarball as npm would publish it, at what the sources no longer use, and at known advisories. Each gate prints
- * one line; the exit code is 1 when one of them found something. `--only NAME` runs one.
+ * Checks the tarball as npm would publish it, unused code in the sources, and known advisories. Each gate prints one
+ * line; the exit code is 1 when one of them has a finding. `--only NAME` runs one.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -50,7 +50,7 @@ function pack() {
   return join(folder, name);
 }
 
-/** Undefined when the tool has nothing to say against it. */
+/** Undefined when the tool has no finding. */
 function tool(name, words) {
   const done = spawnSync(join(root, 'node_modules', '.bin', name), words, { cwd: root, encoding: 'utf8' });
   return done.status === 0 ? undefined : `${done.stdout}${done.stderr}${done.error ?? ''}`;
@@ -66,7 +66,9 @@ function read(tarball, file) {
   return done.stdout;
 }
 
-/** Each package of the bill of materials has a licence that its text may be passed on with, and the text is there. */
+/**
+ * Each package of the bill of materials has a licence that allows to pass its text on, and the text is in the package.
+ */
 function licences(tarball) {
   const texts = read(tarball, 'dist/THIRD-PARTY-LICENSES.txt');
   const { components } = JSON.parse(read(tarball, 'dist/sbom.cdx.json'));
@@ -81,10 +83,11 @@ function licences(tarball) {
 }
 
 /**
- * Known advisories. Of a bundled package each one fails; of the tools that build and test, those that are critical.
+ * Known advisories. Each advisory of a bundled package fails; of the tools that build and test, only critical ones
+ * fail.
  *
- * A registry without an audit endpoint (it answers 404, 405 or 501) cannot say anything: that is printed, and is no failure,
- * because no change of this project could mend it. Every other way in which the question stays open has failed.
+ * A registry without an audit endpoint (it answers 404, 405 or 501) has no answer: the gate prints that and passes,
+ * because no change of this project could repair it. Every other failure to get an answer fails.
  */
 function audit(tarball) {
   const bundled = new Set(JSON.parse(read(tarball, 'dist/sbom.cdx.json')).components.map(({ name }) => name));

@@ -1,12 +1,12 @@
 /**
  * The two commands of README, run as a new user runs them: `node scripts/clean-room.mjs`.
  *
- * The commit is cloned into a folder without neighbours. Another user without privileges and with an empty HOME runs the
- * commands word for word, with npm 10 and a PATH that has only node, npm, sh and coreutils. CI is not set there, so a test
- * that needs another program is skipped. After each command the working tree must be clean and HOME must hold nothing
- * but npm's own folder.
+ * The commit is cloned into a folder without neighbours. Another user without privileges and with an empty HOME runs
+ * the commands word for word, with npm 10 and a PATH that has only node, npm, sh and coreutils. The variable CI is not
+ * set, so a test that needs another program is skipped. After each command the working tree must be clean and HOME must
+ * contain only npm's own folder.
  *
- * The registry and the certificates of npm are those of the caller's configuration; nothing else of the caller's
+ * The registry and the certificates of npm come from the caller's configuration; no other part of the caller's
  * environment reaches the commands.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 const BUDGET_S = 300;
 const COMMAND_TIMEOUT_MS = 600_000;
-/** A user that no machine has: without a name, a home or a group. */
+/** A user that exists on no machine: without a name, a home or a group. */
 const UID = 61_117;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -47,7 +47,7 @@ try {
   console.error(`clean room: FAILED: ${error.message}`);
   process.exitCode = 1;
 } finally {
-  // What a hook started may still write for some seconds.
+  // A process that a hook started may still write for some seconds.
   rmSync(room, { recursive: true, force: true, maxRetries: 40, retryDelay: 1_000 });
 }
 
@@ -70,12 +70,12 @@ async function visit() {
   for (const command of commands) await type(command, env);
 }
 
-/** Ends the command that runs, with all that it started. */
+/** Ends the running command, with all processes that it started. */
 function end() {
   if (running !== undefined) process.kill(-running, 'SIGKILL');
 }
 
-/** The lines of the first shell block below "See it": what a reader types, comments included. */
+/** The lines of the first shell block below "See it", as a reader types them, with comments. */
 function commandsOf(readme) {
   const [, section = ''] = readme.split(/^## See it$/m);
   const lines = /^```sh\n([\s\S]*?)^```$/m.exec(section)?.[1]?.trim().split('\n') ?? [];
@@ -106,19 +106,19 @@ function environment() {
   return env;
 }
 
-/** Runs one line as if it was typed, and shows what it prints. */
+/** Runs one line as if it was typed, and prints its output. */
 async function type(line, env) {
   console.log(`\n$ ${line}`);
   const startedMs = Date.now();
   const words = ['sh', '-c', line];
   const asUser = ['setpriv', '--reuid', UID, '--regid', UID, '--clear-groups', '--no-new-privs', ...words].map(String);
   const [program, ...args] = isRoot ? asUser : words;
-  // setpriv is looked up in the PATH of this process; the new environment reaches the command alone.
+  // setpriv is looked up in the PATH of this process; only the command gets the new environment.
   const child = spawn(programPath(program), args, {
     cwd: clone,
     env,
     stdio: ['ignore', 'inherit', 'inherit'],
-    // A group of its own, so that all of it can be ended.
+    // A process group of its own, so that all of its processes can be ended.
     detached: true,
   });
   running = child.pid;
@@ -132,7 +132,7 @@ async function type(line, env) {
   const tookS = ((Date.now() - startedMs) / 1000).toFixed(1);
   console.log(`-- ended with ${status} after ${tookS} s`);
   if (status !== 0) throw new Error(`\`${line}\` ended with ${status}`);
-  // What is ignored counts as well: only what npm installs and what the build writes may be new.
+  // Ignored files count too: only files that npm installs and that the build writes may be new.
   const changed = git('status', '--porcelain', '--ignored')
     .split('\n')
     .filter(each => !['', '!! dist/', '!! node_modules/'].includes(each))

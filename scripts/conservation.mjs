@@ -1,11 +1,11 @@
 /**
- * Injects faults and prints what became of every event: the conservation report.
+ * Injects faults and prints the fate of every event: the conservation report.
  *
  *     npm run conservation -- [--size quick|ci|full] [--seed N] [vitest's own arguments]
  *     node scripts/conservation.mjs --print REPORT [RESULTS]
  *
- * Without a seed a new one is taken and printed, so that the run can be repeated. `--print` only prints what a run of
- * the tests left in OTEL_HOOKS_REPORT (and vitest's JSON results, for the rows that failed).
+ * Without a seed a new one is taken and printed, so that the run can be repeated. `--print` only prints the rows that a
+ * run of the tests wrote to the file in OTEL_HOOKS_REPORT (and reads vitest's JSON results for the rows that failed).
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Rows without which a report is not whole; others may stand beside them. */
+/** Rows that a complete report must have; it may have others too. */
 const expected = [
   ...Array.from({ length: 16 }, (_, i) => `R${i + 1}`),
   ...['H1', 'H2', 'H3', 'H4', 'S1', 'S2', 'S3', 'S4', 'S5'],
@@ -47,7 +47,7 @@ function run() {
   return status || printed;
 }
 
-/** Takes a flag and its value out of the words. */
+/** Removes a flag and its value from the arguments. */
 function flag(flag) {
   const at = words.indexOf(flag);
   return at < 0 ? undefined : words.splice(at, 2)[1];

@@ -23,7 +23,7 @@ if (!process.argv.includes('--check')) {
   process.exitCode = 1;
 }
 
-/** The sources are TypeScript, so they are bundled to where Node can read them. */
+/** The sources are TypeScript, so they are bundled into a file that Node can read. */
 async function load() {
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-docs-'));
   try {

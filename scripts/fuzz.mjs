@@ -1,5 +1,5 @@
 /**
- * Fuzzes every reader for long, and measures the growth of every pattern with texts of up to a megabyte.
+ * Fuzzes every reader for a long time, and measures the growth of every pattern with texts of up to a megabyte.
  *
  *     npm run fuzz -- [--runs N] [--seed N] [vitest's own arguments]
  *
@@ -25,7 +25,7 @@ const { status } = spawnSync(
 );
 process.exitCode = status ?? 1;
 
-/** Takes a flag and its value out of the words. */
+/** Removes a flag and its value from the arguments. */
 function flag(name) {
   const at = words.indexOf(name);
   return at < 0 ? undefined : words.splice(at, 2)[1];

@@ -1,6 +1,6 @@
 /**
- * npm run pictures: draws docs/images from what the stack of docker-compose.yml holds, by the queries of the dashboards'
- * own panels. No browser and no Grafana is needed; what is drawn is what their panels would show.
+ * npm run pictures: draws docs/images from the data in the stack of docker-compose.yml, with the queries of the
+ * dashboards' own panels. It needs no browser and no Grafana; the pictures show the content of the panels.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const COLORS = [
   '#ca95e5',
 ];
 
-// ---------------------------------------------------------------- what the back ends hold
+// ---------------------------------------------------------------- the data in the back ends
 
 async function json(base, path, query) {
   const url = new URL(path, base);
@@ -305,7 +305,7 @@ function duration(ms) {
   return ms < 1_000 ? `${Math.round(ms)}ms` : `${(ms / 1_000).toFixed(2)}s`;
 }
 
-// ---------------------------------------------------------------- what is drawn
+// ---------------------------------------------------------------- the pictures
 
 const spans = await latestTrace();
 mkdirSync(folder, { recursive: true });

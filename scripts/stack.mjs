@@ -1,6 +1,6 @@
 /**
- * npm run stack [-- SERVICES]: starts the stack of docker-compose.yml, waits until it is ready, plays a session into it and
- * says where to look. With names of services only those.
+ * npm run stack [-- SERVICES]: starts the stack of docker-compose.yml, waits until it is ready, plays a session into it
+ * and prints the addresses. With names of services, only those.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ console.log(`\n${places.map(([what, address, path]) => `${what.padEnd(25)}${addr
 console.log(`\nStop it: npm run stack:down`);
 process.exitCode = demo.code;
 
-/** Where the host reaches it, or undefined where it does not run. */
+/** The address on the host, or undefined if the service does not run. */
 function addressOf(service, port) {
   try {
     return `http://${execFileSync('docker', ['compose', 'port', service, String(port)], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()}`;
@@ -46,7 +46,7 @@ function addressOf(service, port) {
   }
 }
 
-/** What it says is shown as it comes, and kept. */
+/** Prints the output immediately, and returns it at the end. */
 function run(command, words) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, words, { cwd: root, stdio: ['inherit', 'pipe', 'inherit'] });

@@ -1,11 +1,11 @@
 /**
- * Tries otel-hooks as a new user would, for every agent, and writes what was seen as docs/tutorial.md: the packed package in an
- * empty home, a folder such as the agent makes, `enable` at a terminal, a short session through the commands that now stand in
- * the agent's file, `show`, `disable`. The hooks are samples of test/agents, with times of today; `tutorial.json` beside them names
- * which.
+ * Tries otel-hooks as a new user would, for every agent, and writes the output to docs/tutorial.md: the packed package
+ * in an empty home, a folder such as the agent makes, `enable` at a terminal, a short session through the commands that
+ * are now in the agent's file, `show`, `disable`. The hooks are samples of test/agents, with times of today;
+ * `tutorial.json` beside them names the samples.
  *
- *   node scripts/tutorial.mjs            write, where anything but times and chance has changed
- *   node scripts/tutorial.mjs --check    exit 1 then
+ *   node scripts/tutorial.mjs            write, if more than times and random values has changed
+ *   node scripts/tutorial.mjs --check    exit 1 in this case
  *
  * Works on `dist`: build first.
  */
@@ -56,7 +56,7 @@ try {
   rmSync(stage, { recursive: true, force: true });
 }
 
-/** The sources are TypeScript, so they are bundled to where Node can read them. */
+/** The sources are TypeScript, so they are bundled into a file that Node can read. */
 async function load() {
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-tutorial-'));
   try {
@@ -75,7 +75,7 @@ async function load() {
       bundle: true,
       platform: 'node',
       format: 'esm',
-      // jsonc-parser's other form asks for its parts by names that only Node knows.
+      // The other form of jsonc-parser loads its parts by names that only Node resolves.
       mainFields: ['module', 'main'],
       outfile,
       logLevel: 'warning',
@@ -91,12 +91,12 @@ function pack() {
   return join(stage, readdirSync(stage).find(name => name.endsWith('.tgz')) ?? '');
 }
 
-/** The samples of a short session, in order, and the files that its home has before (where that is worth showing). */
+/** The samples of a short session, in order, and the files that its home has before (if the page should show them). */
 function sessionOf({ id }) {
   return JSON.parse(readFileSync(join(root, 'test/agents', id, 'tutorial.json'), 'utf8'));
 }
 
-/** A new home with one agent, from installing to its session and back. */
+/** A new home with one agent, from the installation to its session and the removal. */
 async function tryOut(agent, tarball) {
   const { samples, files = {} } = sessionOf(agent);
   const home = join(stage, agent.id, 'home');
@@ -132,7 +132,7 @@ async function tryOut(agent, tarball) {
   };
   await type('otel-hooks enable', { 'Address [local only]: ': '', 'Change this?': 'y' });
   await play(agent, samples, places);
-  // A person looks a moment later, when the delivery that hooks started is through.
+  // A person looks a moment later, when the delivery that hooks started has ended.
   await ran('otel-hooks', ['deliver', '--wait', '30s'], project, env);
   const listed = await type('otel-hooks show');
   const session = listed.split('\n')[1]?.split(' ')[0] ?? '';
@@ -148,7 +148,7 @@ async function tryOut(agent, tarball) {
   return { agent, folder: relative(home, folder), typed };
 }
 
-/** Every file, but those of otel-hooks itself and of npm. */
+/** Every file, except those of otel-hooks and of npm. */
 function contentsOf(home) {
   const found = {};
   for (const name of readdirSync(home, { recursive: true })) {
@@ -176,7 +176,7 @@ function atTerminal(command, cwd, env, answers = {}) {
     child.on('error', failed);
     child.on('close', code => {
       clearTimeout(tooLong);
-      // Line editing moves the cursor about.
+      // Line editing moves the cursor.
       if (code === 0) settled(shown.replace(/\r|\x1b[=>]|\x1b\[[\d;?]*[A-Za-z]/g, ''));
       else failed(new Error(`${command} ended with ${code}:\n${shown}`));
     });
@@ -190,7 +190,7 @@ function ran(program, args, cwd, env, input = '') {
   });
 }
 
-/** Each hook by the command that stands in the agent's file now. */
+/** Runs each hook by the command that is now in the agent's file. */
 async function play(agent, samples, places) {
   const { runs } = agent.settings;
   const entries = entriesOf({ agent, scope: 'global', places, platform: process.platform });
@@ -207,7 +207,7 @@ async function play(agent, samples, places) {
   }
 }
 
-/** A sample as if it happened now, in this home. */
+/** A sample with times of now and paths of this home. */
 function payloadOf(id, name, { home, project }) {
   const [head] = readFileSync(join(root, 'test/agents', id, `${name}.sample`), 'utf8').split(/^---- events\n/m);
   const text = head.replace(/^#.*$/gm, '');
@@ -241,7 +241,7 @@ function walk(value, change) {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, walk(each, change)]));
 }
 
-/** The home of the reader. The stage is a folder for temporary files, which the folder of an installation is not. */
+/** The home of the reader. The test runs in a folder for temporary files, but a real installation does not. */
 function tidy(shown, home) {
   return shown
     .trimEnd()
@@ -252,7 +252,7 @@ function tidy(shown, home) {
     .join('\n');
 }
 
-/** Without what differs from one time to the next: lengths, dates, ids of trials, and the room that these take. */
+/** Removes the values that differ in each run: lengths, dates, ids of trials, and their padding. */
 function steady(text) {
   return text
     .replace(/(?<![0-9a-f])0[0-9a-f]{7}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}(?=$|\n)/gm, 'TRIAL')

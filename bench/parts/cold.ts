@@ -1,10 +1,11 @@
 /**
- * A burst of hooks that finds no deliver, as ratios to the same burst while one is alive: wall time until all hooks have
- * ended, and CPU time of all processes together until everything they wrote is journaled. Deliver is the built one in both,
- * behind a few lines that say what it cost. Each round runs both in random order, each in a state folder of its own.
+ * A burst of hooks that finds no deliver, as ratios to the same burst while one is alive: wall time until all hooks
+ * have ended, and CPU time of all processes together until all their events are journaled. Deliver is the built one in
+ * both, behind a few lines that print its cost. Each round runs both in random order, each in a state folder of its
+ * own.
  *
  * 64 shell hooks and their delivery need less CPU time than starting Node three times, so that starting deliver once is
- * more than 0.3 of it. What starting costs beyond that is therefore compared with `node -e 0` as well.
+ * more than 0.3 of it. The remaining cost of a start is therefore also compared with `node -e 0`.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,14 +16,17 @@ import { judged, median } from './sides.ts';
 
 const AT_ONCE = 64;
 const MOST = 1.3;
-/** Starting Node, loading the program, its first round in code that is not compiled yet, and its end. */
+/** The start of Node, loading the program, its first round in code that is not compiled yet, and its end. */
 const MOST_STARTS = 5;
 const BARE_RUNS = 10;
-/** How long a started deliver waits for more, and how long a living one is watched after it took everything. */
+/**
+ * The time that a started deliver waits for more, and the time that a living one is watched after it took all
+ * fragments.
+ */
 const LINGER_MS = 300;
 const BURST = `i=0; while [ $i -lt ${AT_ONCE} ]; do "$@" <payload >/dev/null & i=$((i+1)); done; wait`;
 
-/** Says in the folder beside it when it began and what it has cost so far, when asked and at its end. */
+/** Writes its start time and its cost so far into the folder beside it, on request and at its end. */
 const TELLING = `const { mkdirSync, renameSync, writeFileSync } = require('node:fs');
 const said = __dirname + '/said/' + process.pid;
 mkdirSync(__dirname + '/said', { recursive: true });
@@ -54,12 +58,12 @@ interface FileMeasure {
 interface Cost {
   wallMs: number;
   cpuMs: number;
-  /** Processes that hooks started, and how many of them lived at once. */
+  /** The number of processes that hooks started, and how many of them lived at once. */
   started: number;
   atOnce: number;
 }
 
-/** True when each ratio is within what shared machines vary by. */
+/** True when each ratio is within the usual variation of shared machines. */
 export async function printCold(folder: string, rounds: number, allowance: number): Promise<boolean> {
   const place = mkdtempSync(join(folder, 'cold-'));
   const cold = install(place, 'cold');
@@ -86,7 +90,7 @@ export async function printCold(folder: string, rounds: number, allowance: numbe
       const ratio = (of: (cost: Cost) => number): number =>
         median(colds.map((cost, i) => of(cost) / of(warms[i] ?? cost)));
       const wall = ratio(cost => cost.wallMs);
-      // In ticks of 10 ms, so sums are compared.
+      // CPU time comes in ticks of 10 ms, so sums are compared.
       const sum = (costs: readonly Cost[]): number => costs.reduce((all, { cpuMs }) => all + cpuMs, 0);
       const cpu = sum(colds) / sum(warms);
       const most = Math.max(...colds.map(({ atOnce }) => atOnce));
@@ -95,7 +99,7 @@ export async function printCold(folder: string, rounds: number, allowance: numbe
       );
       const starts = (sum(colds) - sum(warms)) / rounds / bareMs;
       console.log(judged(`cold start, ${mouth}, wall time`, wall, [{ name: 'gate', most: MOST }]));
-      // Of Node hooks the ratio says more: the difference is small beside what 64 of them vary by.
+      // For Node hooks the ratio is more exact: the difference is small beside the variation of 64 of them.
       const isGate = mouth === 'node';
       console.log(
         judged(`cold start, ${mouth}, CPU of all processes`, cpu, [{ name: isGate ? 'gate' : 'bar', most: MOST }]),
@@ -195,7 +199,7 @@ async function runCold(side: Side, mouth: 'sh' | 'node'): Promise<Cost> {
   };
 }
 
-/** The burst by itself; CPU time of the hooks. */
+/** Runs only the burst. Returns the CPU time of the hooks. */
 function run({ dist, commands, env }: Side, mouth: 'sh' | 'node'): { wallMs: number; cpuMs: number } {
   const before = childrenCpuMs();
   const startMs = performance.now();
@@ -205,14 +209,14 @@ function run({ dist, commands, env }: Side, mouth: 'sh' | 'node'): { wallMs: num
   return { wallMs, cpuMs: childrenCpuMs() - before };
 }
 
-/** Of one start of Node. */
+/** The CPU time of one start of Node. */
 function bareCpuMs(): number {
   const before = childrenCpuMs();
   for (let count = 0; count < BARE_RUNS; count++) spawnSync(process.execPath, ['-e', '0']);
   return Math.max(1, (childrenCpuMs() - before) / BARE_RUNS);
 }
 
-/** What ended children of this process have used; 0 where there is no /proc. */
+/** The CPU time of ended children of this process; 0 where there is no /proc. */
 function childrenCpuMs(): number {
   if (process.platform !== 'linux') return 0;
   const stat = readFileSync('/proc/self/stat', 'latin1');

@@ -1,4 +1,4 @@
-/** Sessions that never were: what their hooks say, as fragments, and the configuration that they are pinned to. */
+/** Synthetic sessions: their hooks as fragments, and their pinned configuration. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Destination } from '../../src/config/destinations.ts';
@@ -10,7 +10,7 @@ import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { impatient } from '../../src/transcripts/settlement.ts';
 
 export const START_MS = Date.UTC(2026, 2, 2, 9);
-/** As deliver takes them. */
+/** The limits of a round, as in deliver. */
 export const ROUND = { fragments: 2_000, bytes: 32 * 1024 * 1024 };
 
 const limits: SessionState['pinned']['limits'] = {
@@ -20,7 +20,7 @@ const limits: SessionState['pinned']['limits'] = {
   log: { attributes: 128 },
 };
 
-/** No transcript is there, and nobody waits for one: what hooks say is settled at each edge. */
+/** The sessions have no transcripts, and delivery waits for none: hooks settle everything at each edge. */
 export const worldIn = (home: string, nowMs = START_MS): RoundWorld => ({
   env: {},
   home,

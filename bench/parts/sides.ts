@@ -1,4 +1,4 @@
-/** Sides of a comparison: processes of their own that are asked for work and say what it cost them. */
+/** Sides of a comparison: processes of their own that do work on request and report its cost. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -8,9 +8,9 @@ import { ROOM } from '../../src/hook/kick.ts';
 export interface Done {
   cpuMs: number;
   wallMs: number;
-  /** The most memory that the process ever held. */
+  /** The maximum of memory that the process held. */
   memoryMb: number;
-  /** What was done, for the check that all sides did the same. */
+  /** The amount of work, to check that all sides did the same. */
   spans: number;
   records: number;
 }
@@ -21,11 +21,11 @@ export const nothing: Done = { cpuMs: 0, wallMs: 0, memoryMb: 0, spans: 0, recor
 
 export interface Stage {
   place: string;
-  /** Another process of this program, in that role; Node has the room that hooks give to deliver. */
+  /** Starts another process of this program in that role; Node has the memory limit that hooks give to deliver. */
   start(role: string): ChildProcess;
 }
 
-/** Sets the stage, and takes it away whatever happens on it. */
+/** Runs a comparison in a temporary folder; afterwards ends its processes and removes the folder in every case. */
 export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T> {
   const place = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
   const children: ChildProcess[] = [];
@@ -75,7 +75,10 @@ export async function timed(run: () => Counted | Promise<Counted>): Promise<Done
 
 type Sides = Readonly<Record<string, () => Promise<Done>>>;
 
-/** Runs each once without counting, then `repeats` times in random order; answers with the run of median CPU time. */
+/**
+ * Runs each side once without counting, then `repeats` times in random order; returns the run with the median of CPU
+ * time.
+ */
 export async function alternate(repeats: number, sides: Sides): Promise<Map<string, Done>> {
   const runs = new Map<string, Done[]>();
   for (let repeat = 0; repeat <= repeats; repeat++) {
@@ -92,7 +95,7 @@ export async function alternate(repeats: number, sides: Sides): Promise<Map<stri
   );
 }
 
-/** The number behind a flag, or what it is without. */
+/** The number behind a flag, or the default. */
 export function numberAfter(words: readonly string[], flag: string, otherwise: number): number {
   const given = Number(words[words.indexOf(flag) + 1]);
   return words.includes(flag) && given > 0 ? Math.floor(given) : otherwise;
@@ -114,7 +117,7 @@ const fileSystems: { readonly [type: string]: string } = {
   '0x9123683e': 'btrfs',
 };
 
-/** How a ratio stands to its bars; `npm run bench` gathers the lines that say so. */
+/** Returns the lines about a ratio and its gates; `npm run bench` collects them. */
 export function judged(work: string, ratio: number, bars: readonly Bar[]): string {
   const lines = bars.map(({ name, most, least }) => {
     const isMet = (most === undefined || ratio <= most) && (least === undefined || ratio >= least);

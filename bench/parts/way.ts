@@ -1,4 +1,4 @@
-/** The way from bodies to a receiver's answers, as deliver goes it, and such a receiver. */
+/** The path from bodies to the answers of a receiver, as deliver uses it, and such a receiver. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Destination } from '../../src/config/destinations.ts';
@@ -9,7 +9,7 @@ import { noStanding } from '../../src/ship/standing.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
 import type { Store } from '../../src/store/store.ts';
 
-/** Takes whatever comes and says so. Its own work is a process's of its own. */
+/** A receiver that accepts everything and answers so. It runs in a process of its own. */
 export function receive(): void {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
@@ -21,7 +21,7 @@ export function receive(): void {
 
 export interface Shipping {
   ship(): void;
-  /** Until nothing waits. */
+  /** Runs until no body waits. */
   flush(): Promise<void>;
   close(): void;
 }

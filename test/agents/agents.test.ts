@@ -1,6 +1,6 @@
 /**
  * One suite for every agent of the registry. A sample is a native payload (JSON, on one line or several) and, below
- * `---- events`, what it becomes: one line for each event. `UPDATE=1 npx vitest run test/agents` writes that part anew.
+ * `---- events`, the expected events, one per line. `UPDATE=1 npx vitest run test/agents` rewrites that part.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -82,7 +82,7 @@ for (const agent of agents) {
         const planted = withTexts(payload, (text, path) => {
           if (!/response|result|output/i.test(path) || isIdPath(path) || /\.(name|finishReason)$/.test(path))
             return text;
-          // One word: no text is dropped because it is a sentence.
+          // The canary is one word, so that no text is dropped for being a sentence.
           const canary = `canary-${canaries.size}-sk9xQ`;
           canaries.set(canary, path);
           return canary;
@@ -117,7 +117,7 @@ for (const agent of agents) {
       const name = agent.eventName(sample?.payload ?? {});
       const json = JSON.stringify(sample?.payload);
       const text = name === undefined ? json : json.replaceAll(`"${name}"`, '"NobodyKnowsThis"');
-      // Where the payload does not name its event, the command does.
+      // If the payload does not name its event, the command names it.
       const named: Record<string, string> = name === undefined ? { event: 'NobodyKnowsThis' } : {};
       const { events } = play([{ atMs: START_MS, payload: text, header: { tool: agent.id, ...named } }]);
       expect(events.map(event => event.event_type)).toContain(`vendor.${agent.id}.NobodyKnowsThis`);

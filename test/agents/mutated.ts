@@ -1,11 +1,14 @@
-/** All of them take seconds for each agent: `npm test` tries a part. */
+/** All of them take seconds for each agent, so `npm test` tries a part. */
 export const DAMAGED_COPIES = process.env.OTEL_HOOKS_TEST_SIZE === undefined ? 1_000 : 10_000;
 
-/** Damaged copies of a text, the same ones every time: bytes changed, lines cut, doubled, shuffled, values of other kinds. */
+/**
+ * Damaged copies of a text, the same ones in each run: bytes changed, lines cut, doubled, shuffled, values of other
+ * kinds.
+ */
 export function* mutated(source: string, copies = DAMAGED_COPIES): Generator<string> {
   let seed = 0x2f6e2b1;
   const below = (limit: number): number => {
-    // xorshift: a fixed seed gives a fixed row of numbers.
+    // xorshift: a fixed seed gives a fixed sequence of numbers.
     seed ^= seed << 13;
     seed ^= seed >>> 17;
     seed ^= seed << 5;

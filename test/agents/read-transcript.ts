@@ -1,4 +1,7 @@
-/** Reads a transcript as the host does, without a disk's moods: row by row with the file's own memory, then what waits. */
+/**
+ * Reads a transcript as the host does, without faults of a disk: row by row with the file's own memory, then the
+ * waiting rows.
+ */
 import { readFileSync } from 'node:fs';
 import {
   type Document,
@@ -65,7 +68,7 @@ export function readDocument(transcript: Transcript, bytes: Buffer, root: string
 const closed =
   /(^|[a-z_])(id|Id|ID)$|^(type|role|name|status|timestamp|startTime|resumeTime|kind|trigger|source|producer|code|namespace)$|([mM]odel|[pP]rovider|[sS]erver|[nN]ame|[tT]ype|Version)$/;
 
-/** The rows, with a canary behind each text; `canary` is told of which field. */
+/** The rows, with a canary behind each text; `canary` gets the name of the field. */
 export function planted(lines: readonly string[], canary: (key: string) => string): string {
   const visit = (value: unknown, key: string): unknown => {
     if (Array.isArray(value)) return value.map(item => visit(item, key));
@@ -89,7 +92,7 @@ export const documentOf = (bytes: Buffer): Document => ({
   },
 });
 
-/** One event for each type and key, as the session takes them. */
+/** One event for each type and key, as the session accepts them. */
 function once(entries: readonly TranscriptEntry[]): TranscriptReading[] {
   const seen = new Set<string>();
   return entries.filter((each): each is TranscriptReading => {
@@ -108,7 +111,7 @@ export interface Sum {
   reasoning: number;
 }
 
-/** A reading as a line, to be compared and read. */
+/** A reading as a line, for comparison. */
 export function lineOf({ event_type, key, data, facts, atMs, unless, subagent }: TranscriptReading): string {
   const known = Object.fromEntries(Object.entries(facts ?? {}).filter(([, value]) => value !== undefined));
   const who = [
@@ -120,7 +123,7 @@ export function lineOf({ event_type, key, data, facts, atMs, unless, subagent }:
   return `${event_type} [${who.filter(Boolean).join(', ')}] ${JSON.stringify(data)} ${JSON.stringify(known)}`;
 }
 
-/** What the responses add up to, by model. A class that none of them names stays 0 here. */
+/** The sums of the responses, by model. A class that no response states is 0 here. */
 export function sums(readings: readonly TranscriptReading[]): Map<string, Sum> {
   const byModel = new Map<string, Sum>();
   for (const reading of readings) {

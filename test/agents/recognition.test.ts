@@ -1,6 +1,6 @@
 /**
- * Whose payload is it, when nobody says? Over all samples of the project always, over the recorded payloads beside the
- * project when they are there.
+ * Finds the agent of a payload without a name: over all samples of the project, and over the recorded payloads if they
+ * are beside the project.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ describe.each(agents.map(agent => [agent.id, agent] as const))('%s', (id, agent)
 });
 
 test('a payload that clearly matches another agent overrides the flag', () => {
-  // Two agents read the settings file of a third, and run the command that is written there.
+  // Two agents read the settings file of a third one, and run the command in it.
   const shared = ['cursor', 'copilot'].flatMap(id =>
     samplesOf(id).filter(({ payload }) => certaintyOf(payload) >= 0.9),
   );
@@ -115,7 +115,7 @@ test('equal signs of two agents give no certainty', () => {
   expect(recognize({}, {}, [twin('a'), twin('b')])?.certainty).toBeLessThan(SURE);
 });
 
-// ---------------------------------------------------------------- what was recorded
+// ---------------------------------------------------------------- recorded payloads
 
 overShared('fixtures', 'recorded payloads', () => {
   const recorded = agents.map(agent => [agent.id, payloadsOf(agent.id)] as const);
@@ -127,7 +127,7 @@ overShared('fixtures', 'recorded payloads', () => {
   });
 });
 
-/** Files of hooks: one payload, a list of them, or lines, each bare or beside what is told of its arrival. */
+/** Files of hooks: one payload, a list of them, or lines; each bare or beside facts about its arrival. */
 function payloadsOf(agent: string): { from: string; payload: Payload }[] {
   const folder = join(sharedPath('fixtures'), agent);
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -1,4 +1,4 @@
-/** The samples of an agent's payloads, as its folder holds them. */
+/** The samples of an agent's payloads in its test folder. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -24,7 +24,7 @@ export function samplesOf(agent: string): Sample[] {
     });
 }
 
-/** All that `conformance` replays of an agent, as the package carries it. */
+/** All samples of an agent that `conformance` replays, as the package contains them. */
 export function textsOf(agent: string): [file: string, text: string][] {
   const folder = join(import.meta.dirname, agent);
   return readdirSync(folder)
@@ -33,7 +33,7 @@ export function textsOf(agent: string): [file: string, text: string][] {
     .map(file => [file, readFileSync(join(folder, file), 'utf8')]);
 }
 
-/** A settings file as a user of the agent has it. */
+/** A settings file of a user of the agent. */
 export interface SettingsSample {
   name: string;
   /** Below the home folder. */
@@ -59,7 +59,7 @@ export function closedFieldsOf(agent: string): ReadonlySet<string> {
   return new Set(existsSync(path) ? readFileSync(path, 'utf8').split(/\s+/) : []);
 }
 
-/** A payload with each of its texts as `change` makes it; `path` names the fields that lead there. */
+/** A payload after `change` of each of its texts; `path` names the fields that lead to the text. */
 export function withTexts(value: unknown, change: (text: string, path: string) => string, path = ''): unknown {
   if (Array.isArray(value)) return value.map(item => withTexts(item, change, path));
   if (typeof value === 'object' && value !== null)
@@ -69,5 +69,5 @@ export function withTexts(value: unknown, change: (text: string, path: string) =
   return typeof value === 'string' ? change(value, path) : value;
 }
 
-/** Sessions, turns, calls, subagents and the like, as agents call them. */
+/** Ids of sessions, turns, calls, subagents and the like, under the agents' own names. */
 export const isIdPath = (path: string): boolean => /(^|[_.-])(id|ids)$|[a-z](Id|ID)$/.test(path);

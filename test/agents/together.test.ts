@@ -1,10 +1,11 @@
 /**
- * One session of each agent, told by its hooks and by what it writes down, in every order: the same facts, each once.
+ * One session of each agent, from its hooks and from its transcript, in every order: the same facts, each once.
  *
- * `<agent>/*.session`: what happens, a line for each moment: the second, then `hook` and its payload, or the name of a file and the row
- * that is written to it (`=` behind the name: the file is written anew, with this alone). Above, `# file NAME: path below the home`.
- * In the JSON, "@time" is the moment as a text, "@ms" as a number, "@s" in seconds, "@NAME" the path of a file, "@session" the
- * session. `# shares:` are the types of events that both tell under one id. Below `---- told` the session as a tree, and what was used.
+ * `<agent>/*.session` has a line for each moment: the second, then `hook` and its payload, or the name of a file and
+ * the row that is written to it (`=` behind the name: the row replaces the file). Lines `# file NAME: path below the
+ * home` come first. In the JSON, "@time" is the moment as a text, "@ms" as a number, "@s" in seconds, "@NAME" the path
+ * of a file, "@session" the session. `# shares:` lists the types of events that both sources report under one id. Below
+ * `---- told` are the session as a tree, and the used tokens.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -54,7 +55,7 @@ function scriptIn(path: string): Script {
   return { session: of('session'), files: named('file'), copies: named('copy'), shares, moments, head, expected };
 }
 
-/** A house in which it happens. */
+/** A house for one session. */
 function stage(agent: string, folder: string, script: Script) {
   const house = openHouse(agent, script.session);
   const pathOf = (name: string): string => join(house.home, script.files.get(name) ?? name);
@@ -74,7 +75,7 @@ function stage(agent: string, folder: string, script: Script) {
     if (moment.isWhole) writeFileSync(path, stamped(moment));
     else house.write(path, text);
     aged.add(path);
-    // Rows without times have that of the file.
+    // Rows without times have the time of the file.
     for (const each of aged) utimesSync(each, START_MS / 1_000 + moment.seconds, START_MS / 1_000 + moment.seconds);
   };
   for (const [name, from] of script.copies) {
@@ -82,7 +83,7 @@ function stage(agent: string, folder: string, script: Script) {
     copyFileSync(join(folder, from), pathOf(name));
   }
   const hook = (moment: Moment): void => {
-    // Nothing but what stands there: an agent may be known by what it does not send.
+    // Only the fields of the payload: an agent may be recognized by fields that it does not send.
     const bare = { session_id: undefined, transcript_path: undefined, cwd: undefined, hook_event_name: undefined };
     house.hook(moment.seconds, '', { ...bare, ...(JSON.parse(stamped(moment)) as object) });
   };
@@ -95,7 +96,7 @@ function stage(agent: string, folder: string, script: Script) {
     said: stamped,
     round: () => house.round({ nowMs: endMs + 60_000, due: { waiting: house.store.sessions() } }),
     import: (bytes?: number) => house.import({ nowMs: endMs + 86_400_000, ...(bytes === undefined ? {} : { bytes }) }),
-    /** Nothing more comes for so long that it is over. */
+    /** The session is silent for so long that it is over. */
     silence: () => house.round({ nowMs: endMs + 86_400_000, due: { silent: house.store.sessions() } }),
   };
 }
@@ -117,7 +118,7 @@ const imported = 'it is imported first';
 const again = 'it is imported afterwards, twice';
 const tellable = ['Action.Before', 'Action.After', 'Model.Responded'];
 
-/** Each has the same to say in the end. */
+/** Each order must have the same result in the end. */
 const ways: { [name: string]: (on: Stage) => void } = {
   'both grow together': on => {
     for (const [number, each] of on.script.moments.entries()) {
@@ -146,7 +147,7 @@ const ways: { [name: string]: (on: Stage) => void } = {
   },
 };
 
-/** Its files are cut at the same share of each, and read in between. */
+/** The files are cut at the same share of each, and read in between. */
 function cut(on: Stage, share: number): void {
   for (const each of hooksOf(on)) on.hook(each);
   const rows = rowsOf(on);
@@ -169,7 +170,7 @@ function cut(on: Stage, share: number): void {
 
 const idOf = (event: Event): string => `${event.event_type} ${factsOf(event)?.call ?? ''} ${event.event_id}`;
 
-/** What both tell, how calls ended, and what was used. */
+/** The events that both sources report, the outcomes of calls, and the used tokens. */
 function gist({ house, script }: Stage) {
   const events = house.events();
   const shared = events.filter(({ event_type: type }) => script.shares.includes(type));
@@ -183,7 +184,7 @@ function gist({ house, script }: Stage) {
   };
 }
 
-/** True whichever way it was told. `isLate`: what the hooks tell has left with their times. */
+/** Checks rules that hold for every order of the sources. `isLate`: the spans of hooks have been sent with their times. */
 function check({ house }: Stage, isLate: boolean): void {
   const spans = house.spans();
   const ids = house.events().map(event => event.event_id);
@@ -257,7 +258,7 @@ for (const agent of agents) {
         // Without a shared id, only the first source reports the event.
         if (name === imported && !tellable.every(type => script.shares.includes(type))) continue;
         const result = gist(played(way));
-        // What a call came to may be known too late for a span that has left.
+        // The outcome of a call may become known too late for a span that was sent.
         const calls = name === last ? wanted.calls : result.calls;
         expect({ ...result, calls }, name).toEqual(wanted);
       }

@@ -1,6 +1,6 @@
 /**
- * One suite for every agent that keeps transcripts by lines: `<agent>/*.transcript` are rows and, below `---- told`, what they
- * say. `UPDATE=1 npx vitest run test/agents` writes that part anew.
+ * One suite for every agent with line-based transcripts: `<agent>/*.transcript` has rows and, below `---- told`, their
+ * readings. `UPDATE=1 npx vitest run test/agents` rewrites that part.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -70,7 +70,7 @@ for (const agent of agents) {
       expect(values.filter(event => event.includes(CANARY))).toEqual([]);
     });
 
-    // Two equal rows without ids are two.
+    // Two equal rows without ids are two events.
     if (head.includes('# its rows have no ids\n')) return;
     test('repeated rows add no reading', () => {
       const once = readRows(transcript, lines.join('\n'), root, of).readings;

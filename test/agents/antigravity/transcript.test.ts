@@ -1,4 +1,4 @@
-/** Antigravity's transcripts: beside hooks, and recorded ones where they lie beside the repository. */
+/** Antigravity's transcripts: with hooks, and the recorded ones if they are beside the repository. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -101,15 +101,15 @@ test('the files of a conversation are found in both programs', () => {
   expect(transcript.installed({ home: '/h', project: '/p', env: {} }, look)).toEqual([{ path: there }]);
 });
 
-// ---------------------------------------------------------------- what was recorded
+// ---------------------------------------------------------------- recorded transcripts
 
 const recordings = 'fixtures/antigravity';
 const folder = sharedPath(recordings);
 
 overShared(recordings, 'recorded', () => {
   /**
-   * Counted by hand in the rows: USER_INPUT; PLANNER_RESPONSE; rows of source MODEL of another type; ERROR_MESSAGE; planner
-   * responses with content and without calls. None of them has tokens, so none may be told.
+   * Counted by hand in the rows: USER_INPUT; PLANNER_RESPONSE; rows of source MODEL of another type; ERROR_MESSAGE;
+   * planner responses with content and without calls. None of them has tokens, so no event may state tokens.
    */
   const expected: Record<string, [prompts: number, responses: number, calls: number, errors: number, answers: number]> =
     {

@@ -1,4 +1,4 @@
-/** What Cline writes down: samples, damaged ones, and the recorded one where it lies beside the repository. */
+/** Cline's transcripts: samples, damaged ones, and the recorded one if it is beside the repository. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -107,7 +107,9 @@ test('the first versions counted without the caches: one count below its cached 
 
 // ---------------------------------------------------------------- subagents of the SDK
 
-/** Two subagents that one response launches: one writes beside the session, one into a folder of its own. */
+/**
+ * Two subagents that one response launches: one writes its file beside the session, the other into a folder of its own.
+ */
 const launching = {
   ...session,
   messages: [
@@ -340,7 +342,7 @@ test('the files of a session are found in the home and in the storage of editors
   const start = { rows: [], document: undefined };
   expect(all.flatMap(file => transcript.sessions(file, start))).toEqual([{ session: 'a' }, { session: 'b' }]);
   expect(transcript.sessions({ path: '/elsewhere.json' }, start)).toEqual([]);
-  // Copies elsewhere, told by what they hold; a subagent's is no session.
+  // Copies in other folders, recognized by their content; the file of a subagent is not a session.
   const copy = (value: object) => ({ rows: [], document: documentOf(bytes(value)) });
   expect(transcript.sessions({ path: '/c/x.messages.json' }, copy(session))).toEqual([{ session: session.sessionId }]);
   expect(transcript.sessions({ path: '/c/x.messages.json' }, copy(child(4, 200)))).toEqual([]);
@@ -350,7 +352,7 @@ test('the files of a session are found in the home and in the storage of editors
   ]);
 });
 
-// ---------------------------------------------------------------- what was recorded
+// ---------------------------------------------------------------- recorded transcripts
 
 const recordings = 'fixtures/cline';
 const folder = sharedPath(recordings);

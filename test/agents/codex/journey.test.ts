@@ -1,4 +1,6 @@
-/** Hooks of Codex and its rollouts together: one event for what both tell, and the outcome that hooks do not know. */
+/**
+ * Hooks and rollouts of Codex together: one event for facts that both report, and the outcome, which hooks do not know.
+ */
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -140,7 +142,7 @@ test('hooks and rollouts make one tree, with the outcomes of the rollout and eve
 test('rollouts alone report the same calls, answers and tokens', () => {
   house.write(main, ...mainRows());
   house.write(childs, ...childRows());
-  // A hook of another kind opens the session, and says where its rollout is.
+  // A hook of another kind opens the session, and names its rollout.
   hook(0.5, 'PreCompact', { trigger: 'auto' });
   hook(30, 'SessionEnd', { reason: 'other' });
   house.round();
@@ -181,7 +183,7 @@ test('any division of hooks and rollouts into rounds gives the same session', ()
       main = join(day, `rollout-2026-03-02T10-00-00-${ROOT}.jsonl`);
       childs = join(day, `rollout-2026-03-02T10-00-06-${CHILD}.jsonl`);
       const rest = { hooks: allHooks(), main: mainRows(), child: childRows() };
-      // The file is there before the first call is.
+      // The file exists before the first call.
       house.write(main, ...rest.main.splice(0, 1));
       const take = <T>(list: T[], part: number): T[] => list.splice(0, Math.round(list.length * part));
       let waiting: readonly string[] = [];

@@ -1,4 +1,4 @@
-/** Codex 0.169: what its hooks and its paginated rollouts say of one session. Rows and payloads are after recordings of this version. */
+/** Codex 0.169: hooks and paginated rollouts of one session. Rows and payloads follow recordings of this version. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FinishedSpan } from '../../../src/assemble/finished.ts';

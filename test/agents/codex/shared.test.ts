@@ -1,4 +1,4 @@
-/** Recorded rollouts and payloads of Codex, where they lie beside the repository. */
+/** Recorded rollouts and payloads of Codex, if they are beside the repository. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Rollouts written after the facts of 0.130 to 0.154: what they become, and that what was counted once is not counted again. */
+/** Rollouts in the forms of 0.130 to 0.154: their events, and that no value is counted twice. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/agents/codex/codex.ts';

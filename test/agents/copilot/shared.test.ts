@@ -1,4 +1,4 @@
-/** Recorded event logs and payloads of GitHub Copilot, where they lie beside the repository. */
+/** Recorded event logs and payloads of GitHub Copilot, if they are beside the repository. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,11 +14,12 @@ const folder = sharedPath(recordings);
 const namesIn = (name: string): string[] => readdirSync(join(folder, name)).sort();
 
 /**
- * Worked out by hand from the logs, since none says its totals in one place: for each model `modelMetrics.usage` of the last
- * shutdown (it counts on after a resume, and a log that repeats its rows repeats it), plus `compactionTokensUsed` of each
- * compaction, which that leaves out. The log of 2-12: 21,940 + 11,842 in, 247 + 1,075 out, 9,728 + 10,624 from the cache. The
- * sums agree with the shutdown's own `tokenDetails`, which are told another way: uncached and cached input apart, over all
- * models, compactions within. Order: input, output, cache read, cache write, reasoning; calls; subagents.
+ * Computed by hand from the logs, because no log states its totals in one place: for each model `modelMetrics.usage` of
+ * the last shutdown (it continues to count after a resume, and a log that repeats its rows repeats it), plus
+ * `compactionTokensUsed` of each compaction, which are not part of that usage. The log of 2-12: 21,940 + 11,842 in, 247
+ * + 1,075 out, 9,728 + 10,624 from the cache. The sums agree with the shutdown's own `tokenDetails`, which have another
+ * form: uncached and cached input apart, over all models, compactions within. Order: input, output, cache read, cache
+ * write, reasoning; calls; subagents.
  */
 const expected: Record<string, { models: Record<string, number[]>; calls: number; subagents: number }> = {
   '1-1_session-start': { models: { 'gpt-5-mini': [10_548, 99, 0, 0, 64] }, calls: 0, subagents: 0 },
@@ -29,7 +30,7 @@ const expected: Record<string, { models: Record<string, number[]>; calls: number
   },
   '2-12_context-compaction': { models: { 'gpt-5-mini': [33_782, 1_322, 20_352, 0, 192] }, calls: 0, subagents: 0 },
   '2-14_turn-aborted-by-error': { models: {}, calls: 0, subagents: 0 },
-  // The command that the person typed is no call of the agent's.
+  // The command that the person typed is not a call of the agent.
   '2-15_shell-escape-command': { models: { 'gpt-5-mini': [21_621, 93, 12_288, 0, 0] }, calls: 0, subagents: 0 },
   '2-19_tool-gate-permission-prompt': { models: { 'gpt-5-mini': [10_586, 281, 0, 0, 192] }, calls: 1, subagents: 0 },
   '2-2_auto-executed-tool-call': { models: { 'gpt-5-mini': [21_619, 464, 12_544, 0, 384] }, calls: 1, subagents: 0 },

@@ -1,4 +1,4 @@
-/** Hooks and event log of one session: together they are the union, and the log alone is a session too. */
+/** Hooks and event log of one session: together they are the union, and the log alone is also a session. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Event logs that are not as they should be: begun in the middle, repeated, made by other builds. */
+/** Event logs in unusual states: without their first rows, repeated, written by other builds. */
 import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { copilot } from '../../../src/agents/copilot/copilot.ts';

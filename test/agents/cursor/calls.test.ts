@@ -1,4 +1,4 @@
-/** What the two families of hooks know of one call comes together in its span. */
+/** The facts of both families of hooks about one call are together in its span. */
 import { expect, test } from 'vitest';
 import { type PlayedHook, play, START_MS } from '../../play.ts';
 

@@ -1,4 +1,4 @@
-/** Payloads and a transcript of Cursor, where they lie beside the repository. */
+/** Payloads and a transcript of Cursor, if they are beside the repository. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -29,15 +29,15 @@ overShared(recordings, 'payloads', () => {
     expect(fates.filter(fate => fate !== 'journaled' && fate !== 'duplicate')).toEqual([]);
     expect([...states.values()].map(state => state.agent)).toEqual([...states].map(() => 'cursor'));
     const vendor = events.map(event => event.event_type).filter(type => type.startsWith('vendor.cursor.'));
-    // The end of a command that the general hook is still to tell.
+    // The end of a command that the general hook still has to report.
     expect(vendor.filter(type => type !== 'vendor.cursor.afterShellExecution')).toEqual([]);
   });
 
   /**
-   * Worked out by hand: `afterAgentResponse` and `stop` of the one turn carry the same counters (41,230 in, of which 36,000
-   * read from the cache and 2,100 written to it; 812 out), so the turn used them once. Six calls: a command and a read, told
-   * by both families and so once each; an edit; an MCP call that the general family tells the failure of, and another one
-   * that the special family tells from its beginning, after that; an inline edit.
+   * Computed by hand: `afterAgentResponse` and `stop` of the one turn carry the same counters (41,230 in, of which
+   * 36,000 read from the cache and 2,100 written to it; 812 out), so they count once for the turn. Six calls: a command
+   * and a read, which both families report and which count once each; an edit; an MCP call whose failure the general
+   * family reports; after it another MCP call, which the special family reports from its beginning; an inline edit.
    */
   test('one turn of each event: tokens once, calls once', () => {
     const { events } = play(hooksIn('constructed-all-events.jsonl'));
@@ -65,7 +65,7 @@ overShared(recordings, 'payloads', () => {
   });
 });
 
-/** Worked out by hand: one question, ten calls in nine messages, the last message is the answer. */
+/** Counted by hand: one question, ten calls in nine messages, the last message is the answer. */
 test('a transcript alone reports its prompt, its calls and its answer', context => {
   needsShared(context, recordings);
   const text = textOf(join(folder, 'transcripts/agent-transcript-composer2.jsonl'));

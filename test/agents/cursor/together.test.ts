@@ -1,4 +1,7 @@
-/** Hooks and transcript of one session: what hooks tell is not told again, and the transcript alone is a session too. */
+/**
+ * Hooks and transcript of one session: the transcript does not repeat facts that hooks report, and alone it is also a
+ * session.
+ */
 import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Transcripts that lie elsewhere than where Cursor keeps them. */
+/** Transcripts outside of the folder in which Cursor keeps them. */
 import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { cursor } from '../../../src/agents/cursor/cursor.ts';

@@ -1,4 +1,4 @@
-/** What Droid writes down: its side file, sessions told by hooks, and the recorded one where it is. */
+/** Droid's files: its side file, sessions with hooks, and the recorded session if it is beside the repository. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -137,7 +137,7 @@ describe('a session with hooks and files', () => {
   test('prompts, calls and tokens come from the file, each once', () => {
     const house = openHouse('droid', session);
     try {
-      // Hooks at the times of the rows, which are of another day.
+      // Hooks at the times of the rows, which have another date.
       const startMs = Date.parse('2026-02-03T08:00:00.000Z');
       const seconds = (after: number): number => (startMs - START_MS) / 1_000 + after;
       const path = write(house);
@@ -296,7 +296,7 @@ describe('a session with hooks and files', () => {
   });
 });
 
-// ---------------------------------------------------------------- what was recorded
+// ---------------------------------------------------------------- recorded session
 
 const recordings = 'fixtures/droid';
 const folder = sharedPath(recordings);
@@ -306,7 +306,8 @@ overShared(recordings, 'recorded', () => {
     const beside = readFileSync(join(folder, 'transcripts', 'session.settings.json'));
     const text = textOf(join(folder, 'transcripts', 'session-part1.jsonl'));
     const { readings } = readRows(transcript, text, 's', { companions: [beside] });
-    // 6,743 of its own and 42,496 from the cache are the input; nothing was written to the cache. Thinking is within the output.
+    // The input is 6,743 new tokens and 42,496 from the cache; the cache was not written. Thinking is part of the
+    // output.
     expect(total(readings)).toMatchObject({
       input: 49_239,
       output: 1_450,
@@ -315,7 +316,7 @@ overShared(recordings, 'recorded', () => {
       reasoning: 1_088,
     });
     const count = (type: string): number => readings.filter(each => each.event_type === type).length;
-    // The part ends with a call whose result is in the next one.
+    // The part ends with a call whose result is in the next part.
     expect([count('Prompt.Submitted'), count('Action.Before'), count('Action.After'), count('Agent.Response')]).toEqual(
       [1, 3, 2, 0],
     );

@@ -1,4 +1,4 @@
-/** Recorded chats of Gemini CLI, and payloads made of them, where they lie beside the repository. */
+/** Recorded chats of Gemini CLI, and payloads made from them, if they are beside the repository. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -166,7 +166,7 @@ describe('a chat', () => {
   });
 });
 
-/** As older versions have it: the header's fields around the messages, each in its last state. */
+/** The form of older versions: the header's fields around the messages, each in its last state. */
 const object = {
   ...header,
   messages: [chat[2], chat[6], chat[7], chat[8]],

@@ -1,4 +1,4 @@
-/** Sessions of Kiro CLI 2.x, written after those of 2026, and recorded ones where they lie beside the repository. */
+/** Sessions of Kiro CLI 2.x in the form of 2026, and recorded ones if they are beside the repository. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -211,8 +211,9 @@ overShared(recordings, 'recordings', () => {
   const sessions = readdirSync(join(folder, 'cli2-sessions')).filter(name => name.endsWith('.jsonl'));
   test('lie beside the repository', () => expect(sessions.length).toBeGreaterThan(0));
 
-  // Counted by hand, line by line: kinds of rows, calls in them, exit statuses. 1-6 was rewound: its first prompt and answer
-  // come twice. Where a card lies beside it, its turns' numbers of requests add up to the responses that were kept.
+  // Counted by hand, line by line: kinds of rows, calls in them, exit statuses. 1-6 was rewound: its first prompt and
+  // answer occur twice. If a card is beside the file, the numbers of requests of its turns add up to the kept
+  // responses.
   const counts: Record<string, string> = {
     '1-6_checkpoint-rewind.jsonl': '3 prompts, 3 responses, 0 calls, exits ',
     '2-17_user-blocking-question.jsonl': '1 prompts, 1 responses, 0 calls, exits ',
@@ -237,7 +238,7 @@ overShared(recordings, 'recordings', () => {
       `${count('Prompt.Submitted')} prompts, ${count('Model.Responded')} responses, ${count('Action.Before')} calls, exits ${exits.join(' ')}`,
     ).toBe(counts[name]);
     expect(count('Action.After')).toBe(count('Action.Before'));
-    // No card of these has tokens: they are unknown, not none.
+    // None of these cards has tokens: they are unknown, not zero.
     for (const each of readings) {
       if (each.event_type === 'Model.Responded') expect(each.data.input_tokens).toBeUndefined();
     }

@@ -1,4 +1,7 @@
-/** The plugin in a host that does what OpenCode's documents say: its events reach the inbox, in order, and it breaks nothing. */
+/**
+ * The plugin in a host that follows OpenCode's documentation: its events reach the inbox, in order, and it breaks
+ * nothing.
+ */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +27,7 @@ afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 const file = () => join(home, '.config/opencode/plugins/otel-hooks.js');
 
 async function installed(): Promise<Plugin> {
-  // A hook records nothing when its program is gone. This one ends at once.
+  // A hook records nothing when its program is missing. This program ends at once.
   const program = join(home, 'program');
   fs.mkdirSync(program);
   fs.writeFileSync(join(program, 'deliver.js'), '');
@@ -39,7 +42,7 @@ async function installed(): Promise<Plugin> {
   });
   if (!planned.ok) throw new Error(JSON.stringify(planned.problem));
   expect(applySetup(planned.plan)).toEqual({ ok: true });
-  // Node takes the ending for what the file is; the agent's runtime looks inside.
+  // Node decides the type of a file by its extension; the agent's runtime decides by its content.
   const module = join(home, 'plugin.mjs');
   fs.copyFileSync(file(), module);
   const loaded: { default: Plugin } = await import(/* @vite-ignore */ pathToFileURL(module).href);
@@ -47,7 +50,7 @@ async function installed(): Promise<Plugin> {
   return loaded.default;
 }
 
-/** What lies in the inbox, in the order in which it was written. */
+/** The content of the inbox, in the order of writing. */
 function received(): { event: string; payload: Record<string, unknown> }[] {
   const inbox = join(home, 'state/inbox');
   return fs

@@ -1,4 +1,4 @@
-/** Sessions of OpenCode, both versions: recorded ones where they lie beside the repository, and ours. */
+/** Sessions of OpenCode, both versions: recorded ones if they are beside the repository, and our own. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { factsOf } from '../../../src/event/event.ts';
@@ -20,9 +20,9 @@ overShared(recordings, 'recorded events of V2', () => {
         .split('\n'),
     );
 
-  // By hand: two steps, 3643 and 3737 tokens of input, each with 3328 from the cache; 19 and 4 of output, with 47 and 19 of
-  // reasoning. The session's own running total has 29, 6, 85 and 512 more: those of the request for its title. Two events
-  // name no session: the end of a shell's process, and the project's own news.
+  // Computed by hand: two steps, 3643 and 3737 tokens of input, each with 3328 from the cache; 19 and 4 of output, with
+  // 47 and 19 of reasoning. The session's own running total has 29, 6, 85 and 512 more: the tokens of the request for
+  // its title. Two events name no session: the end of a shell's process, and a message about the project.
   test('a turn', () => {
     const { fates, events: recorded, spans } = events('turn.jsonl');
     expect(fates.filter(fate => fate !== 'journaled')).toEqual(['no-session-id', 'no-session-id']);
@@ -56,7 +56,7 @@ overShared(recordings, 'recorded events of V2', () => {
 const root = 'ses_root',
   child = 'ses_child';
 
-/** As the plugin passes it on. */
+/** The form in which the plugin forwards it. */
 const v1 = (seconds: number, type: string, properties: object): object => ({
   type,
   properties,

@@ -91,7 +91,7 @@ test('another file or a damaged one gives no reading that is not in it', () => {
 });
 
 test('damaged copies are read without a throw, and no count is negative', () => {
-  // Bytes, not characters: a database is no text.
+  // Bytes, not characters: a database is not a text.
   const text = bytes.toString('latin1');
   let before = 0;
   for (const copy of mutated(text, DAMAGED_COPIES < 10_000 ? DAMAGED_COPIES / 5 : DAMAGED_COPIES)) {
@@ -181,7 +181,8 @@ test('only an import reads it', () => {
 
 const recorded = 'fixtures/opencode/v1-sqlite/opencode.db';
 
-// By hand, from the statements that made it: one prompt, one answer of 10 and 20 tokens without a cache, one edit of a second.
+// Computed by hand from the statements that made it: one prompt, one answer of 10 and 20 tokens without a cache, one
+// edit of a second.
 test('a database of another project', context => {
   needsShared(context, recorded);
   const file = readFileSync(sharedPath(recorded));

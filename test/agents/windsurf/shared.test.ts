@@ -1,4 +1,4 @@
-/** Payloads and a part of a transcript of Windsurf, where they lie beside the repository. */
+/** Payloads and a part of a transcript of Windsurf, if they are beside the repository. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/windsurf/transcript.ts';
@@ -11,8 +11,8 @@ const recordings = 'fixtures/windsurf';
 const folder = sharedPath(recordings);
 
 /**
- * Worked out by hand: fourteen payloads of one execution. Two commands run at once and end the other way round; five calls in
- * all, each with its end; the second hook of the turn's end repeats the first.
+ * Counted by hand: fourteen payloads of one execution. Two commands run at once and end in the opposite order; five
+ * calls in all, each with its end; the second hook of the turn's end repeats the first.
  */
 test('payloads are recognized without a name, and none is lost', context => {
   needsShared(context, recordings);
@@ -34,7 +34,10 @@ test('payloads are recognized without a name, and none is lost', context => {
   ]);
 });
 
-/** Worked out by hand: three prompts, six steps that are calls (both commands ended with 0), the last word before each prompt. */
+/**
+ * Counted by hand: three prompts, six steps that are calls (both commands ended with 0), the last text before each
+ * prompt.
+ */
 test('a transcript alone reports prompts, calls, exit codes and answers', context => {
   needsShared(context, recordings);
   const { readings } = readRows(transcript, textOf(join(folder, 'transcripts/session-part1.jsonl')), 'root');
