@@ -35,7 +35,8 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   const agent = word(row.agentId);
   const side = row.isSidechain === true && agent !== undefined && !isInternal(agent) ? agent : undefined;
   const mode = word(row.permissionMode);
-  if (mode !== undefined) memory.remember('place', 'mode', mode);
+  // The state keeps the mode, so only the form of a mode is kept.
+  if (mode !== undefined) memory.remember('place', 'mode', /^[A-Za-z]{1,32}$/.test(mode) ? mode : 'other');
   return {
     memory,
     file,

@@ -271,6 +271,7 @@ function context(place: Place): TranscriptEntry[] {
   const model = word(place.payload.model);
   if (model !== undefined) note(place, 'model', model);
   const policy = place.payload.approval_policy;
-  if (policy !== undefined) note(place, 'policy', word(policy) ?? 'other');
+  // The state keeps the policy, so only the form of a policy is kept.
+  if (policy !== undefined) note(place, 'policy', /^[a-z-]{1,32}$/.exec(text(policy) ?? '')?.[0] ?? 'other');
   return [];
 }
