@@ -14,11 +14,13 @@ import { isAbsent } from '../agents/contract/contract.ts';
 import type { Fields } from '../event/event.ts';
 import { replay } from '../journal/replay.ts';
 import { INSTALL_COMMAND } from '../problems/install.ts';
+import { explain } from '../problems/problem.ts';
 import { sessionKey } from '../session/session-state.ts';
 import { startedAs } from '../setup/commands.ts';
 import { searchPath } from '../setup/search-path.ts';
 import { commandsFor, entriesOf, type Setup } from '../setup/setup.ts';
 import { isInPath, standingOf } from '../setup/standing.ts';
+import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
 import { trialSession } from '../view/trial-sessions.ts';
 
@@ -95,10 +97,17 @@ export async function prove(
   if (ran.stdout.trim() !== agent.reply.stdout) {
     return failed(`it printed ${JSON.stringify(ran.stdout)}`, `otel-hooks disable --tool ${agent.id}`);
   }
-  while (performance.now() - startMs < PATIENCE_MS && !isStopped()) {
-    const type = firstTypeIn(folders.state, sessionKey(agent.id, session));
-    if (type !== undefined) return { ok: true, event, type, session, tookMs: Math.round(performance.now() - startMs) };
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
+  try {
+    while (performance.now() - startMs < PATIENCE_MS && !isStopped()) {
+      const type = firstTypeIn(folders.state, sessionKey(agent.id, session));
+      if (type !== undefined)
+        return { ok: true, event, type, session, tookMs: Math.round(performance.now() - startMs) };
+      await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+  } catch (error) {
+    if (!(error instanceof StateRefused)) throw error;
+    const { what, next } = explain(error.problem);
+    return failed(`its event was not recorded: ${what.replace(/\.$/, '')}`, next);
   }
   return failed('nothing came to the journal', 'otel-hooks status');
 }

@@ -79,7 +79,7 @@ export type StateProblem =
 
 /** Why an agent's settings were not changed. */
 export type SetupProblem =
-  | { code: 'settings-absent'; agent: string; why: string }
+  | { code: 'settings-absent'; agent: string; why: string; scopes: readonly string[] }
   | { code: 'settings-refused'; file: string; line: number; column: number; why: string }
   | { code: 'settings-file'; file: string; why: string }
   | { code: 'settings-outside'; file: string; target: string };
@@ -260,9 +260,12 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${endpoint} refused the last ${items} ${signal} one by one (${reason}), so the rest is kept and not tried for a while.`,
     next: 'see whether an OTLP receiver answers there, then `otel-hooks deliver`.',
   }),
-  'settings-absent': ({ agent, why }) => ({
+  'settings-absent': ({ agent, why, scopes }) => ({
     what: `${agent} cannot be set up (${why}); nothing was changed.`,
-    next: '`otel-hooks help enable` shows the possible agents.',
+    next:
+      scopes.length === 0
+        ? 'name other agents with --tool.'
+        : `run the command again with ${scopes.map(scope => `--${scope}`).join(' or ')}.`,
   }),
   'settings-refused': ({ file, line, column, why }) => ({
     what: `${file}: ${why} (line ${line}, column ${column}); nothing was changed.`,
@@ -274,7 +277,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'settings-file': ({ file, why }) => ({
     what: `${file} cannot be used (${why}); nothing was changed.`,
-    next: `look at its owner and mode: ls -l ${file}`,
+    next: `make it a plain file that you can read and write (ls -ld ${file} shows its kind, owner and mode), then run the command again.`,
   }),
   'state-missing': ({ folder }) => ({
     what: `${folder} does not exist; nothing was received yet.`,
@@ -298,7 +301,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'state-unusable': ({ folder, error }) => ({
     what: `${folder} cannot be used (${error}); until then, hooks are not recorded.`,
-    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+    next: own(unusable, error)?.(folder) ?? `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
   }),
   'hook-failed': ({ folder, why, lastMs }) => ({
     what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
@@ -329,7 +332,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'transcripts-packed': ({ file, why }) => ({
     what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); ${file === undefined ? 'their' : 'its'} content is not recorded.`,
-    next: `unpack ${file === undefined ? 'them' : 'it'} beside, zstd -d ${file === undefined ? 'FILE' : `${file}.zst`}, then \`otel-hooks import\` with its folder.`,
+    next:
+      file === undefined
+        ? `unpack each beside itself (zstd -d FILE), or use Node 22.15 or later; then \`otel-hooks import\`. ${FORGET}`
+        : `unpack it beside itself, zstd -d ${file}.zst, or remove it if zstd cannot unpack it either; then \`otel-hooks import\`.`,
   }),
   'program-twice': ({ path, isPython, own }) => ({
     what: `${path} is another otel-hooks${isPython ? ', the Python package of the same name' : ''}; this one is ${own}.`,
@@ -434,6 +440,12 @@ const staleWords: Readonly<Record<string, string>> = {
   entries: 'its entries are not those that this version writes',
   script: 'the script that its entries run is missing, or another version or a Node that has moved stands in it',
   twice: 'an event has more than one entry of ours',
+};
+
+const unusable: Readonly<Record<string, (folder: string) => string>> = {
+  EISDIR: folder =>
+    `${folder}/version is a folder and should be a file: move it away; the next delivery makes the file.`,
+  ENOTDIR: folder => `a file lies where a folder above ${folder} should be: move that file away.`,
 };
 
 /** Error codes of TLS. */

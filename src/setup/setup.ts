@@ -108,12 +108,12 @@ const MAX_SETTINGS_BYTES = 1024 * 1024;
 export function planSetup(setup: Setup): Planned {
   const { agent, scope, action, folders } = setup;
   const { settings } = agent;
-  const absent = (why: string): Planned => ({
+  const absent = (why: string, scopes: readonly Scope[]): Planned => ({
     ok: false,
-    problem: { code: 'settings-absent', agent: agent.title, why },
+    problem: { code: 'settings-absent', agent: agent.title, why, scopes },
   });
-  if (isAbsent(settings)) return absent(settings.absent);
-  if (!settings.scopes.includes(scope)) return absent(`it has no settings of the scope ${scope}`);
+  if (isAbsent(settings)) return absent(settings.absent, []);
+  if (!settings.scopes.includes(scope)) return absent(`it has no settings of the scope ${scope}`, settings.scopes);
 
   const commands = commandsFor(setup, settings);
   const changes: Change[] = [];

@@ -27,3 +27,25 @@ export function messagesIn({ out }: Ran): Message[] {
   const all = findings === undefined ? problems : findings.flatMap(each => each.problem ?? []);
   return all.map(each => ({ code: each.code, next: explain(each).next }));
 }
+
+/** The sentences on standard error. The code of each is found by a comparison with the table of problems. */
+export function messagesOn({ err }: Ran): Message[] {
+  return err.split(/^(?=otel-hooks: )/m).map(text => {
+    const [what = '', next = ''] = text.replace(/^otel-hooks: /, '').split('\n  next: ');
+    return { code: codeOf(what), next: next.trimEnd() };
+  });
+}
+
+/** Words that only the sentence of this code has. */
+const sentences: readonly (readonly [code: string, words: RegExp])[] = [
+  ['settings-absent', /cannot be set up \(/],
+  ['settings-refused', /\(line \d+, column \d+\); nothing was changed/],
+  ['settings-outside', /leads out of the project/],
+  ['settings-file', /cannot be used \(.*\); nothing was changed/],
+  ['serve-address', /nothing can be received at/],
+  ['serve-open', /a token would travel there in the clear/],
+  ['serve-tls', /cannot be used for TLS/],
+  ['token-unsafe', /cannot be used as the token/],
+];
+
+const codeOf = (what: string): string => sentences.find(([, words]) => words.test(what))?.[0] ?? '';

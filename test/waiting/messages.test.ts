@@ -13,6 +13,7 @@ import { needsRoot } from '../needs.ts';
 import { type House, newHouse } from './house.ts';
 import { type Case, type Cases, type Message, messagesIn } from './message-case.ts';
 import { ofConfiguration } from './messages-of-configuration.ts';
+import { ofMachine } from './messages-of-machine.ts';
 
 let house: House;
 beforeEach(() => {
@@ -87,6 +88,7 @@ async function inProject(file: object): Promise<void> {
 
 const cases: Cases = {
   ...ofConfiguration,
+  ...ofMachine,
   'config-json': () => ({
     advice: /fix line 1, then run `otel-hooks deliver`/,
     provoke: () => met('{ "provider": '),
@@ -273,8 +275,12 @@ function notedNow(problem: Problem): void {
   store.close();
 }
 
+/** The names of further faults with the same code have words behind it. */
+const codeOf = (name: string): string => name.replace(/ .*/, '');
+
 describe('a message disappears when its advice is followed', () => {
-  it.for(Object.entries(cases))('%s', async ([code, made], context) => {
+  it.for(Object.entries(cases))('%s', async ([name, made], context) => {
+    const code = codeOf(name);
     const { advice, provoke, follow, shown = shownBy('status'), needsRoot: isRoots } = made(house);
     if (isRoots) needsRoot(context);
     await provoke();
