@@ -63,7 +63,8 @@ Settings have layers. A later layer overrides the earlier ones:
 4. the environment: the variables of the OpenTelemetry specification, then those of otel-hooks; an empty value means unset
 5. flags
 
-\`otel-hooks config\` shows each value and its origin. A session keeps the configuration of its first event. A delivery that
+\`otel-hooks config\` shows each value and its origin; \`otel-hooks config set KEY VALUE\` changes one key of the global file
+([the shell](shell.md#one-key-of-the-configuration)). A session keeps the configuration of its first event. A delivery that
 a hook started does not use its own environment.
 
 The smallest useful file:
@@ -107,7 +108,7 @@ A collector with a key, in a file that only you can read:
 { "provider": "otlp", "otlp": { "endpoint": "https://collector.example:4318", "headers": "authorization=Bearer abc" } }
 \`\`\`
 
-Two destinations at once, each with its own backlog; docs/providers.md has the others:
+Two destinations at once, each with its own backlog; [providers](providers.md) lists the others:
 
 \`\`\`json
 {
