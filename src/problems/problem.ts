@@ -334,8 +334,8 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); ${file === undefined ? 'their' : 'its'} content is not recorded.`,
     next:
       file === undefined
-        ? `unpack each beside itself (zstd -d FILE), or use Node 22.15 or later; then \`otel-hooks import\`. ${FORGET}`
-        : `unpack it beside itself, zstd -d ${file}.zst, or remove it if zstd cannot unpack it either; then \`otel-hooks import\`.`,
+        ? `unpack each beside itself (zstd -d FILE), or use Node 22.15 or later; then \`otel-hooks import --all\`. ${FORGET}`
+        : `unpack it beside itself, zstd -d ${file}.zst, or remove it if zstd cannot unpack it either; then \`otel-hooks import ${file}\`.`,
   }),
   'program-twice': ({ path, isPython, own }) => ({
     what: `${path} is another otel-hooks${isPython ? ', the Python package of the same name' : ''}; this one is ${own}.`,

@@ -37,7 +37,7 @@ export interface House {
   deliver(): Promise<Ran>;
   /** The accounts, which must balance. */
   books(): StatusBooks;
-  collector(answer?: CollectorOptions['answer']): Promise<Collector>;
+  collector(answer?: CollectorOptions['answer'], tls?: CollectorOptions['tls']): Promise<Collector>;
   /** Texts of all files below the state folder, by path. */
   files(): Map<string, Buffer>;
   close(): Promise<void>;
@@ -87,8 +87,8 @@ export function newHouse(): House {
       expect(imbalances(books)).toEqual([]);
       return books;
     },
-    async collector(answer) {
-      const collector = await startCollector({ answer });
+    async collector(answer, tls) {
+      const collector = await startCollector({ answer, ...(tls === undefined ? {} : { tls }) });
       closing.push(() => collector.close());
       return collector;
     },

@@ -6,7 +6,7 @@ import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utim
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { noted } from '../../src/documents/problem-notes.ts';
-import { explain, type Problem } from '../../src/problems/problem.ts';
+import { explain, type Problem, problemCodes } from '../../src/problems/problem.ts';
 import { openStore } from '../../src/store/store.ts';
 import type { CollectorOptions } from '../collector.ts';
 import { needsRoot } from '../needs.ts';
@@ -14,6 +14,7 @@ import { type House, newHouse } from './house.ts';
 import { type Case, type Cases, type Message, messagesIn } from './message-case.ts';
 import { ofConfiguration } from './messages-of-configuration.ts';
 import { ofMachine } from './messages-of-machine.ts';
+import { ofServers } from './messages-of-servers.ts';
 
 let house: House;
 beforeEach(() => {
@@ -89,6 +90,7 @@ async function inProject(file: object): Promise<void> {
 const cases: Cases = {
   ...ofConfiguration,
   ...ofMachine,
+  ...ofServers,
   'config-json': () => ({
     advice: /fix line 1, then run `otel-hooks deliver`/,
     provoke: () => met('{ "provider": '),
@@ -290,6 +292,18 @@ describe('a message disappears when its advice is followed', () => {
     await follow();
     expect((await shown()).filter(each => each.code === code)).toEqual([]);
   });
+});
+
+/** Codes that no row provokes, with the reason. */
+const unprovoked: { readonly [code: string]: string } = {
+  'state-missing': 'status and doctor take it for a new machine, and name `enable`',
+  'books-unbalanced': 'no fault of a machine causes it; the advice is a report of the defect',
+};
+
+it('each problem has a row that provokes it, or a reason', () => {
+  const provoked = Object.keys(cases).map(codeOf);
+  expect([...new Set([...provoked, ...Object.keys(unprovoked)])].sort()).toEqual(problemCodes().sort());
+  expect(provoked.filter(code => code in unprovoked)).toEqual([]);
 });
 
 describe('the words of messages', () => {

@@ -1,0 +1,227 @@
+/** Messages about receivers and back ends that `doctor` asks, about `serve`, and about packed transcripts. */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import zlib from 'node:zlib';
+import { expect, vi } from 'vitest';
+import { selfSigned } from '../certificates.ts';
+import type { Reply } from '../collector.ts';
+import type { House } from './house.ts';
+import { type Case, type Cases, type Message, messagesIn, messagesOn } from './message-case.ts';
+
+const otlp = (endpoint: string, more: object = {}) => ({ provider: 'otlp', otlp: { endpoint }, ...more });
+
+/** `doctor` at this time, which sends to the endpoint and reads back. */
+const doctor = async (house: House, nowMs: () => number = Date.now): Promise<Message[]> =>
+  messagesIn(await house.runWith({ now: nowMs }, 'doctor', '--no-proof', '--json'));
+
+/** A server with this answer is at the configured address, and one that accepts is at another address. */
+function answering(house: House, advice: RegExp, reply: Reply, address: (url: string) => string = url => url): Case {
+  return {
+    advice,
+    async provoke() {
+      const { url } = await house.collector(() => reply);
+      house.configure(otlp(address(url)));
+    },
+    async follow() {
+      const { url } = await house.collector();
+      expect(await house.run('config', 'set', 'otlp.endpoint', url)).toMatchObject({ code: 0 });
+    },
+    shown: () => doctor(house),
+  };
+}
+
+/** A back end of traces that never has one. */
+async function backEnd(house: House, reply: () => Reply): Promise<void> {
+  const { url } = await house.collector();
+  const traces = await house.collector(reply);
+  house.configure(otlp(url, { read_back: { tempo: traces.url } }));
+}
+
+/** `serve` with these words. It does not listen, because the address is in use. */
+async function serve(house: House, ...words: string[]): Promise<Message[]> {
+  const other = createServer();
+  await new Promise<void>(listening => other.listen(0, '127.0.0.1', listening));
+  const address = other.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  try {
+    return messagesOn(await house.run('serve', '--listen', `127.0.0.1:${port}`, ...words));
+  } finally {
+    other.close();
+  }
+}
+
+/** `serve` at a free address, until it listens. */
+async function served(house: House, ...words: string[]): Promise<Message[]> {
+  const before = process.listeners('SIGHUP');
+  let out = '';
+  const running = house.runWith(
+    {
+      out: text => {
+        out += text;
+        // As a signal from the system does.
+        for (const stop of process.listeners('SIGHUP')) if (!before.includes(stop)) stop('SIGHUP');
+      },
+    },
+    ...['serve', '--listen', '127.0.0.1:0', ...words],
+  );
+  const messages = messagesOn(await running);
+  expect(out).toContain('Listening at');
+  return messages;
+}
+
+const token = (house: House): string => join(house.configFile, '..', 'token');
+
+const thread = '0199aaaa-bbbb-7ccc-8ddd-eeeeeeeeeeee';
+const rolloutOf = (house: House): string =>
+  join(house.home, '.codex', 'sessions', '2026', '11', '02', `rollout-2026-11-02T09-00-00-${thread}.jsonl`);
+const rollout = [
+  { type: 'session_meta', payload: { id: thread, timestamp: '2026-11-02T09:00:00.000Z', source: 'cli' } },
+  { type: 'event_msg', payload: { type: 'task_started', turn_id: 't1' } },
+  { type: 'event_msg', payload: { type: 'user_message', message: 'hello' } },
+];
+
+export const ofServers: Cases = {
+  'endpoint-unreachable': house => ({
+    advice: /correct the port/,
+    provoke: () => house.configure(otlp('http://127.0.0.1:1')),
+    async follow() {
+      const { url } = await house.collector();
+      await house.run('config', 'set', 'otlp.endpoint', url);
+    },
+    shown: () => doctor(house),
+  }),
+  'endpoint-tls (a server without TLS)': house =>
+    answering(house, /write http:\/\/ in place of https:\/\//, { status: 200 }, url => url.replace('http:', 'https:')),
+  'endpoint-tls (an unknown authority)': house => {
+    const file = join(house.home, 'authority.pem');
+    return {
+      advice: /name the authority that signed it with otlp\.certificate/,
+      async provoke() {
+        const { cert, key } = await selfSigned('127.0.0.1');
+        writeFileSync(file, cert);
+        const { url } = await house.collector(undefined, { cert, key });
+        house.configure(otlp(url));
+      },
+      follow: () => house.run('config', 'set', 'otlp.certificate', file),
+      shown: () => doctor(house),
+    };
+  },
+  'endpoint-protocol': house => answering(house, /use the HTTP port/, { raw: '\0\0\x12\x04\0\0\0\0\0' }),
+  'endpoint-refuses': house => answering(house, /OTLP receivers answer 200/, { status: 400 }),
+  'clock-skew': house => {
+    let aheadMs = 600_000;
+    return {
+      advice: /set the clock of the machine that is wrong/,
+      async provoke() {
+        const { url } = await house.collector();
+        house.configure(otlp(url));
+      },
+      follow: () => {
+        aheadMs = 0;
+      },
+      shown: () => doctor(house, () => Date.now() + aheadMs),
+    };
+  },
+  'read-back-unreachable': house => ({
+    advice: /correct read_back\.tempo, or take it out/,
+    async provoke() {
+      const { url } = await house.collector();
+      house.configure(otlp(url, { read_back: { tempo: 'http://127.0.0.1:1' } }));
+    },
+    follow: () => house.run('config', 'unset', 'read_back.tempo'),
+    shown: () => doctor(house),
+  }),
+  'not-read-back': house => {
+    let body = '{}';
+    return {
+      advice: /see the collector's log/,
+      provoke: () => backEnd(house, () => ({ status: 200, body })),
+      follow: () => {
+        body = '{ "trace": { "resourceSpans": [{}] } }';
+      },
+      async shown() {
+        // The patience of 15 s is over at once.
+        const startMs = performance.now();
+        const clock = vi
+          .spyOn(performance, 'now')
+          .mockImplementation(() => startMs + (clock.mock.calls.length - 1) * 5_000);
+        return await doctor(house).finally(() => clock.mockRestore());
+      },
+    };
+  },
+  'serve-address': house => {
+    let isFree = false;
+    return {
+      advice: /choose another address with --listen/,
+      provoke: () => undefined,
+      follow: () => {
+        isFree = true;
+      },
+      shown: () => (isFree ? served(house) : serve(house)),
+    };
+  },
+  'serve-open': house => {
+    let listen = ['--listen', '0.0.0.0:1'];
+    return {
+      advice: /or listen at 127\.0\.0\.1/,
+      provoke: () => undefined,
+      follow: () => {
+        listen = [];
+      },
+      shown: async () => (listen.length > 0 ? messagesOn(await house.run('serve', ...listen)) : await serve(house)),
+    };
+  },
+  'serve-tls': house => {
+    const [cert, key] = [join(house.home, 'cert.pem'), join(house.home, 'key.pem')];
+    return {
+      advice: /chmod 600 \S+key\.pem/,
+      async provoke() {
+        const made = await selfSigned('127.0.0.1');
+        writeFileSync(cert, made.cert);
+        writeFileSync(key, made.key);
+        chmodSync(key, 0o644);
+      },
+      follow: () => chmodSync(key, 0o600),
+      shown: () => serve(house, '--cert', cert, '--key', key),
+    };
+  },
+  'token-unsafe': house => ({
+    advice: /`otel-hooks serve --rotate-token`/,
+    async provoke() {
+      await house.run('serve', '--rotate-token');
+      chmodSync(token(house), 0o644);
+    },
+    follow: () => house.run('serve', '--rotate-token'),
+    shown: () => serve(house),
+  }),
+  'token-unsafe (a given file)': house => {
+    const file = join(house.home, 'given');
+    return {
+      advice: /mode 0400 or 0440/,
+      provoke: () => [writeFileSync(file, 't'.repeat(43)), chmodSync(file, 0o644)],
+      follow: () => chmodSync(file, 0o400),
+      shown: () => serve(house, '--token-file', file),
+    };
+  },
+  'transcripts-packed': house => {
+    const path = rolloutOf(house);
+    const isNamed = 'zstdDecompressSync' in zlib;
+    return {
+      advice: /beside itself.*`otel-hooks import \S+`/,
+      async provoke() {
+        mkdirSync(join(path, '..'), { recursive: true });
+        // Nodes that can unpack find it damaged; older ones cannot unpack.
+        writeFileSync(`${path}.zst`, Buffer.from('28b52ffd00', 'hex'));
+        await house.run('import', '--all');
+      },
+      async follow() {
+        const rows = rollout.map((row, i) => JSON.stringify({ timestamp: `2026-11-02T09:00:0${i}.000Z`, ...row }));
+        writeFileSync(path, `${rows.join('\n')}\n`);
+        expect(await house.run('import', isNamed ? path : '--all', '--json')).toMatchObject({ code: 0 });
+        // The message of an older Node names no file, and says how to remove it.
+        if (!isNamed) await house.run('prune', '--problems');
+      },
+    };
+  },
+};
