@@ -26,10 +26,10 @@ export const agents: readonly Agent[] = [
   droid,
 ];
 
-/** The agent that help texts and the demonstration take as their example. */
+/** The agent that help texts and the demonstration use as the example. */
 export const exampleAgent: Agent = claudeCode;
 
-/** What the Python package of this name calls it. */
+/** Returns the name of an agent in the Python package `otel-hooks`. */
 export const formerNameOf = (id: string): string => agentNamed(id)?.aliases?.[0] ?? id;
 
 /** The agent of an id or an alias, as `--tool` names it. */

@@ -4,7 +4,9 @@ import { type At, opensWork } from './current-event.ts';
 import type { FoldState, KnownTurn } from './state.ts';
 import { unendedTurn } from './turns.ts';
 
-/** Returns the turn, if known, of an event that arrived late; undefined for other events. Late events open no span. */
+/**
+ * Returns the turn, if known, of an event that arrived late; undefined for other events. A late event opens no span.
+ */
 export function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
   if (state.segment === undefined || !opensWork(event)) return undefined;

@@ -38,30 +38,30 @@ export interface Group {
   cut?: readonly Uint8Array[];
 }
 
-/** The changes that follow from one answer; the caller makes a round of them. */
+/** The changes that follow from one answer. The caller commits them as a round. */
 export interface Outcome {
   destination: Destination;
   signal: Signal;
-  /** The destination that answered, where it took over the bodies. */
+  /** The destination that answered, if it took over the bodies of another destination. */
   heir?: Destination | undefined;
   /** Bodies that leave the outbox. */
   settled: string[];
-  /** Parts of the first of them that stay, in its place. */
+  /** Parts of the first settled body that stay in the outbox in its place. */
   parts: { items: number; bytes: Uint8Array }[];
   accepted: number;
-  /** Duration of the request, where it was accepted. */
+  /** Duration of the request, if it was accepted. */
   tookMs?: number | undefined;
   rejected: { readonly [reason: string]: number };
   dropped: { readonly [reason: string]: number };
   /** Items that no request can carry. */
   quarantine: { reason: string; label: string; bytes: Uint8Array }[];
-  /** The new standing, where it changed. */
+  /** The new standing, if it changed. */
   standing?: Standing | undefined;
   /** Changes of the metric state. */
   documents: DocumentChange[];
-  /** Problems that a person should know, though they do not last. */
+  /** Problems to report once, because the standing does not keep them. */
   problems: Problem[];
-  /** Why the try failed. Its bodies wait. */
+  /** The reason why the request failed. Its bodies wait. */
   failed?: string | undefined;
 }
 
@@ -70,7 +70,7 @@ export interface Outcome {
 export const itemsIn = (bodies: readonly { items: number }[]): number =>
   bodies.reduce((sum, { items }) => sum + items, 0);
 
-/** The oldest bodies of a signal that fit into one request. The first body always does. */
+/** Returns the oldest bodies of a signal that fit into one request. It always includes the first body. */
 export function joinable(queue: readonly WaitingBody[], signal: Signal): WaitingBody[] {
   const joined: WaitingBody[] = [];
   let items = 0;
@@ -85,11 +85,11 @@ export function joinable(queue: readonly WaitingBody[], signal: Signal): Waiting
   return joined;
 }
 
-/** Several bodies as one. */
+/** Joins several bodies into one. */
 export const joinedBytes = (signal: Signal | undefined, bodies: readonly Uint8Array[]): Buffer =>
   signal === 'events' ? Buffer.concat(bodies) : joinBodies(bodies);
 
-/** Undefined when the bytes are no request. */
+/** Returns the number of items; undefined if the bytes are not a valid request. */
 export function itemsOf(signal: Signal, bytes: Uint8Array): number | undefined {
   if (signal !== 'events') return countItems(bytes);
   let lines = 0;
@@ -97,13 +97,13 @@ export function itemsOf(signal: Signal, bytes: Uint8Array): number | undefined {
   return lines;
 }
 
-/** A refused request as two: between its bodies, then within one. Undefined when it cannot be divided. */
+/** Divides a refused request in two: between its bodies, then within one. Returns undefined if it cannot be divided. */
 export function halvesOf(signal: Signal, group: Group, bytes: Uint8Array, items: number): Group[] | undefined {
   if (group.bodies.length > 1) {
     const at = middleOf(group.bodies);
     return [{ bodies: group.bodies.slice(0, at) }, { bodies: group.bodies.slice(at) }];
   }
-  // Bytes that cannot be counted are no request, and neither is a part of them.
+  // If the items of the bytes cannot be counted, the bytes are not a valid request and cannot be divided.
   if (items < 2 || itemsOf(signal, bytes) !== items) return undefined;
   return [{ bodies: group.bodies, cut: [...cutInHalf(signal, bytes, items), ...(group.cut?.slice(1) ?? [])] }];
 }
@@ -128,7 +128,7 @@ export function cutInHalf(signal: Signal, bytes: Uint8Array, items: number): [Ui
   return [bytes.subarray(0, at), bytes.subarray(at)];
 }
 
-/** The request without the items that belong to a session; undefined when the bytes are no request. */
+/** Returns the request without the items of a session; undefined if the bytes are not a valid request. */
 export function withoutSession(
   signal: Exclude<Signal, 'metrics'>,
   bytes: Uint8Array,
@@ -147,7 +147,8 @@ export function withoutSession(
 }
 
 /**
- * The groups with others in place of one of them. A group that is not there was made from the outbox, and comes first.
+ * Returns the groups with one of them replaced by others. If the group is not in the list, it was made from the outbox,
+ * and the others come first.
  */
 export function replaced(groups: readonly Group[], group: Group, by: readonly Group[]): Group[] {
   const at = groups.indexOf(group);
@@ -159,7 +160,7 @@ export function replaced(groups: readonly Group[], group: Group, by: readonly Gr
 type Settled = Extract<Verdict, { kind: 'taken' | 'refused' }>;
 type Unsettled = Extract<Verdict, { kind: 'retry' | 'pause' }>;
 
-/** One request of bodies. */
+/** One sent request and its bodies. */
 export interface Sent extends LaneOf {
   group: Group;
   bytes: Uint8Array;
@@ -167,7 +168,7 @@ export interface Sent extends LaneOf {
   tookMs: number;
 }
 
-/** Of an answer that accepted the bodies, or refused a request that cannot be divided further. */
+/** Returns the outcome of an answer that accepted the bodies, or refused a request that cannot be divided further. */
 export function settledOutcome(sent: Sent, verdict: Settled, standing: Standing, nowMs: number): Outcome {
   const { destination, signal, heir, group, bytes, items, tookMs } = sent;
   const isRefused = verdict.kind === 'refused';
@@ -184,7 +185,7 @@ export function settledOutcome(sent: Sent, verdict: Settled, standing: Standing,
     settled: group.bodies.map(body => body.name),
     parts: (group.cut?.slice(1) ?? []).map(part => ({ items: itemsOf(signal, part) ?? 1, bytes: part })),
     accepted,
-    // A negative duration: the clock was set back meanwhile.
+    // The duration is negative if the clock was set back during the request.
     tookMs: accepted > 0 && tookMs >= 0 ? tookMs : undefined,
     rejected: rejected === 0 ? {} : { [reason]: rejected },
     quarantine: isRefused ? [{ reason, label: refusedLabel(heir ?? destination, signal), bytes }] : [],
@@ -193,7 +194,9 @@ export function settledOutcome(sent: Sent, verdict: Settled, standing: Standing,
   };
 }
 
-/** Adds the destination that refused it to the name of a quarantined file, so that it can be sent there again. */
+/**
+ * Returns the part of a quarantined file's name that identifies the destination, so that it can be sent there again.
+ */
 const refusedLabel = ({ id }: Destination, signal: Signal): string => `${id}-${signal}`;
 
 export interface RefusedFile {
@@ -203,21 +206,20 @@ export interface RefusedFile {
   signal: Exclude<Signal, 'metrics'>;
 }
 
-/** Undefined when the file in quarantine is not of a request that a destination refused. */
+/** Returns undefined if the quarantined file does not come from a request that a destination refused. */
 export function refusedFile(name: string): RefusedFile | undefined {
   const [, reason, destination, signal] = /^([^.]+)\.([0-9a-f]{16})-(traces|logs|events)-\d+-\d+$/.exec(name) ?? [];
   if (reason === undefined || destination === undefined || signal === undefined) return undefined;
   return { name, reason, destination, signal: signal as RefusedFile['signal'] };
 }
 
-/** Each try of a server that refuses everything costs an item, so its tries become rare. */
+/** Each request to a server that refuses everything costs an item, so the back-off grows with the refused items. */
 function refusedLane(refused: number, why: string, nowMs: number): Lane {
   const over = refused - MOST_REFUSED_IN_A_ROW;
   const untilMs = over < 0 ? 0 : nowMs + Math.min(LONGEST_WAIT_MS, PAUSE_MS * 2 ** Math.min(over, 10));
   return { failures: 0, refused, why, untilMs };
 }
 
-/** The problems of one answer. */
 export function answerProblems(
   { destination: { endpoint }, signal, items }: Pick<Sent, 'destination' | 'signal' | 'items'>,
   verdict: Settled,
@@ -231,7 +233,7 @@ export function answerProblems(
     : [];
 }
 
-/** Of an answer after which the lane, or the whole destination, waits. `random`: from 0 to 1. */
+/** Returns the outcome of an answer after which the lane, or the whole destination, waits. `random`: from 0 to 1. */
 export function waitOutcome(
   of: LaneOf,
   verdict: Unsettled,
@@ -254,14 +256,16 @@ export function waitOutcome(
   }
 }
 
-/** Of bodies that a power cut damaged. When another owner settled them, the commit is lost. */
+/** Returns the outcome of bodies that a power cut damaged. If another process settled them, the commit fails. */
 export const damagedOutcome = (of: LaneOf, bodies: readonly WaitingBody[]): Outcome => ({
   ...nothingOf(of),
   settled: bodies.map(body => body.name),
   dropped: { damaged: itemsIn(bodies) },
 });
 
-/** Of a metric state whose bodies were all answered. `refused`: why a body was, where one was. */
+/**
+ * Returns the outcome of a metric state after answers to all of its bodies. `refused`: why a body was refused, if any.
+ */
 export function metricsOutcome(
   destination: Destination,
   answers: { refused: string | undefined; superseded: number; problems: Problem[]; documents: DocumentChange[] },

@@ -19,7 +19,7 @@ import { makePath } from '../lib/make-path.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
 import type { Answer, Transport } from './transport.ts';
 
-/** Provider `file`: each body one line of OTLP/JSON. Agent Hooks log: the body is lines already. */
+/** Provider `file` writes each body as one line of OTLP/JSON. For the Agent Hooks log, the body already has lines. */
 export const appendToFile =
   (isSynced = false): Transport =>
   async (destination, signal, body) => {
@@ -29,7 +29,7 @@ export const appendToFile =
     return lines === undefined ? damaged : append(path, lines, isSynced);
   };
 
-/** Provider `console`; `print` writes to where the person looks. */
+/** Provider `console`. `print` writes to the terminal. */
 export const printTo =
   (print: (lines: string) => void): Transport =>
   async (_, signal, body) => {
@@ -40,7 +40,7 @@ export const printTo =
   };
 
 const done: Answer = { status: 200, body: new Uint8Array() };
-/** Like a receiver that cannot parse it. */
+/** The answer for a body that cannot be parsed; an HTTP receiver answers the same. */
 const damaged: Answer = { status: 400, body: new Uint8Array() };
 
 function linesOf(signal: Signal, body: Uint8Array): Buffer | undefined {
@@ -49,11 +49,11 @@ function linesOf(signal: Signal, body: Uint8Array): Buffer | undefined {
   return request === undefined ? undefined : Buffer.from(`${JSON.stringify(request)}\n`, 'utf8');
 }
 
-// A link, a pipe or a device in its place is not what was meant: it is neither followed nor waited for.
+// If the path is a link, a pipe or a device, it is refused: links are not followed, and pipes are not waited for.
 const APPEND =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** All of the lines or nothing: what a full disk cut short is taken back. */
+/** Appends all lines or none: if a full disk cuts the write short, the written part is removed. */
 function append(path: string, lines: Buffer, isSynced: boolean): Answer {
   let file: number | undefined;
   try {
@@ -77,7 +77,7 @@ function append(path: string, lines: Buffer, isSynced: boolean): Answer {
   }
 }
 
-/** The end of a file, behind the newline before it; all of it begins behind one too. */
+/** Returns the last bytes of a file. If that is the whole file, a newline precedes it, as one precedes every line. */
 function lastOf(file: number, sizeBytes: number, mostBytes: number): Buffer {
   const bytes = Buffer.alloc(Math.min(sizeBytes, mostBytes));
   let read = 0;
@@ -92,23 +92,23 @@ function lastOf(file: number, sizeBytes: number, mostBytes: number): Buffer {
 const NEWLINE = Buffer.from('\n');
 
 /**
- * Returns the lines that are not in the file yet. A process that was killed between the write and its note left all or
- * some of them there. So if the end of the file, from the start of a line on, equals the beginning of the lines, only
- * the rest is written.
+ * Returns the lines that are not in the file yet. A process that was killed between the write and the commit left all
+ * or some of the lines in the file. So if the end of the file, from the start of a line on, equals the beginning of the
+ * lines, only the rest is written.
  */
 function missingOf(lines: Buffer, last: Buffer): Buffer {
   for (let newline = last.indexOf(0x0a); newline >= 0; newline = last.indexOf(0x0a, newline + 1)) {
     const there = last.subarray(newline + 1);
     if (lines.subarray(0, there.length).equals(there)) return lines.subarray(there.length);
   }
-  // Another writer's half line must not swallow our first one.
+  // The file ends with a half line of another writer. A newline keeps it apart from our first line.
   return Buffer.concat([NEWLINE, lines]);
 }
 
 /**
- * Removes lines from a file of events. True when the file has such lines. `look`: changes nothing. The rest is written
- * beside the file and renamed over it, so a kill leaves the file as it was; the next call writes the same name again.
- * Lines that another program appends meanwhile are copied as well, up to the rename.
+ * Removes lines from a file of events. Returns true if the file has such lines. `look`: the file is not changed. The
+ * rest is written to a file beside it, which is then renamed, so a kill leaves the file unchanged. The next call
+ * overwrites that second file. Lines that another program appends before the rename are copied as well.
  */
 export function withoutLines(path: string, isLeftOut: (line: string) => boolean, look?: 'look'): boolean {
   const facts = lstatSync(path, { throwIfNoEntry: false });
@@ -130,7 +130,7 @@ export function withoutLines(path: string, isLeftOut: (line: string) => boolean,
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** The lines of a file with their newlines, as bytes. What was appended meanwhile is included. */
+/** Yields the lines of a file with their newlines, as bytes, including lines that are appended during the read. */
 function* linesIn(path: string): Generator<Buffer> {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   try {

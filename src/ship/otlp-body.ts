@@ -1,11 +1,12 @@
 /**
- * Cutting serialized OTLP requests without decoding them.
+ * Cuts and joins serialized OTLP requests without decoding the items.
  *
- * The three requests have one shape: resource (1), in it scope (2), in it item (2), where an item is a span, a record
- * or a metric; all other fields of a resource or scope describe the origin of the items. So a part of a request is the
- * chosen items' bytes with that frame around them, and requests laid end to end are one request, because repeated
- * fields add up. Where one ends in the frame that the next one begins with, the frame is written once: the same items
- * make the same bytes, in however many rounds they came.
+ * The requests of all three signals have the same shape: resources (field 1) contain scopes (field 2), which contain
+ * items (field 2). An item is a span, a record or a metric. All other fields of a resource or scope describe the origin
+ * of the items: they are the frame. So a part of a request consists of the bytes of the chosen items within their
+ * frame. Concatenated requests are one request, because protobuf appends repeated fields. If a request ends with the
+ * same frame with which the next one begins, the frame is written once. So the same items give the same bytes,
+ * independent of the number of rounds.
  */
 import { type Field, fieldsIn, NotProtobuf, varint } from '../telemetry/wire.ts';
 
@@ -13,7 +14,7 @@ const RESOURCE = 1;
 const SCOPE = 2;
 const ITEM = 2;
 
-/** Undefined: these bytes are no request. */
+/** Returns undefined if the bytes are not a valid request. */
 export function countItems(bytes: Uint8Array): number | undefined {
   try {
     let count = 0;
@@ -33,7 +34,7 @@ export function countItems(bytes: Uint8Array): number | undefined {
   }
 }
 
-/** Each must be a request, as `countItems` checks. */
+/** Each body must be a valid request, as `countItems` checks. */
 export function joinBodies(bodies: readonly Uint8Array[]): Buffer {
   if (bodies.length < 2) return Buffer.concat(bodies);
   const resources: (Uint8Array | Frame)[] = [];
@@ -42,7 +43,7 @@ export function joinBodies(bodies: readonly Uint8Array[]): Buffer {
   return Buffer.concat(resources.map(framed).flatMap(flat));
 }
 
-/** The fields of a resource or scope before and behind its items. */
+/** The fields of a resource or scope before and after its items. */
 interface Frame {
   field: number;
   head: Uint8Array;
@@ -71,7 +72,9 @@ function add(to: (Uint8Array | Frame)[], bytes: Uint8Array, field: Field, [held 
   else for (const each of fieldsIn(bytes, run.from, run.end)) add(frame.inside, bytes, each, deeper);
 }
 
-/** Where the held ones stand, one after the other; undefined where there is none, or something between them. */
+/**
+ * Returns the range of the adjacent fields with this number; undefined if there is none, or if others separate them.
+ */
 function runOf(bytes: Uint8Array, { wire, from, end }: Field, held: number): { from: number; end: number } | undefined {
   let run: { from: number; end: number } | undefined;
   if (wire !== 2) return undefined;
@@ -86,11 +89,11 @@ function runOf(bytes: Uint8Array, { wire, from, end }: Field, held: number): { f
 const framed = (part: Uint8Array | Frame): Piece =>
   part instanceof Uint8Array ? part : wrap(part.field, [part.head, ...part.inside.map(framed), part.tail]);
 
-/** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` checks. */
+/** Returns a request with the items [from, to). `bytes` must be a valid request, as `countItems` checks. */
 export const cutBody = (bytes: Uint8Array, from: number, to: number): Buffer =>
   chosenOf({ bytes, passed: 0, isChosen: at => at >= from && at < to });
 
-/** The request without the items that the function names. `bytes` must be a request, as `countItems` checks. */
+/** Returns the request without the items that the function selects. `bytes` must be valid, as `countItems` checks. */
 export const bodyWithout = (bytes: Uint8Array, isLeftOut: (item: Field) => boolean): Buffer =>
   chosenOf({ bytes, passed: 0, isChosen: (_, item) => item === undefined || !isLeftOut(item) });
 
@@ -107,9 +110,9 @@ function chosenOf(cut: Cut): Buffer {
 
 interface Cut {
   bytes: Uint8Array;
-  /** Items that were passed so far. */
+  /** The number of items so far. */
   passed: number;
-  /** Whether the part contains the item with this number. Without an item: whether it contains an empty scope there. */
+  /** Returns true if the part contains the item with this number or, without an item, an empty scope at this number. */
   isChosen(at: number, item?: Field): boolean;
 }
 
@@ -125,7 +128,7 @@ function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
     }
     const before = cut.passed;
     const { pieces, chosen } = chosenIn(cut, scope);
-    // A scope without items keeps its place when all is chosen, so that the whole is the bytes it was.
+    // An empty scope stays if its position is chosen, so that a selection of all items returns the same bytes.
     if (chosen === 0 && !(cut.passed === before && cut.isChosen(before))) continue;
     hasItems ||= chosen > 0;
     inside.push(wrap(SCOPE, pieces));
@@ -133,7 +136,7 @@ function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
   return hasItems ? inside : undefined;
 }
 
-/** The chosen items of a scope, and all of its fields that are no items. */
+/** Returns the chosen items of a scope, and all of its fields that are not items. */
 function chosenIn(cut: Cut, scope: Field): { pieces: Piece[]; chosen: number } {
   const { bytes } = cut;
   const pieces: Piece[] = [];

@@ -1,16 +1,17 @@
 /**
- * From the outbox to the destinations.
+ * Sends the bodies of the outbox to the destinations.
  *
  * Constraints
- * - A destination has one request under way at a time, and its outcome is committed before the next one. So a kill
- *   between an answer and its commit repeats at most one request, with the same bytes.
- * - A destination that is away costs only its own backlog. A signal that fails does not hold up the others.
- * - One poisonous item costs that item. A server that refuses everything does not empty the outbox into the quarantine.
+ * - A destination gets one request at a time, and its outcome is committed before the next one. So a kill between an
+ *   answer and its commit repeats at most one request, with the same bytes.
+ * - An unreachable destination delays only its own bodies. A signal that fails does not delay the others.
+ * - A refused item does not lose the items of its body. If a server refuses everything, most of the outbox stays and is
+ *   not quarantined.
  *
- * A lane (lanes.ts) sends its oldest bodies joined, since requests laid end to end are one request. A refused request
- * is halved: first between bodies, then within one, down to the item that is refused alone. The first half that is
- * settled puts the other parts into the outbox in the body's place, so that a kill in between repeats no half. Waits
- * and failures are in the document `ship` (standing.ts).
+ * A lane (lanes.ts) joins its oldest bodies, since concatenated requests are one request. A refused request is halved:
+ * first between bodies, then within one body, until the refused item is alone. When the first half is settled, the
+ * other parts replace the body in the outbox, so that a kill does not repeat a settled half. Waits and failures are in
+ * the document `ship` (standing.ts).
  */
 import { type Destination, type Signal, type Way, wayOf } from '../config/destinations.ts';
 import type { Problem } from '../problems/problem.ts';
@@ -41,7 +42,7 @@ import { type Verdict, verdictOf } from './verdict.ts';
 export interface ShipStore {
   /** Oldest first. */
   next(destination: string): readonly WaitingBody[];
-  /** Undefined: gone or damaged. */
+  /** Returns undefined if the body was removed or is damaged. */
   body(destination: string, name: string): Uint8Array | undefined;
   standing(): Standing;
 }
@@ -53,23 +54,23 @@ export interface MetricBodies {
   /** Older versions of the state that this one includes. */
   superseded: number;
   /**
-   * The state once the destination has accepted the bodies. Called when that is committed: increments that came while
-   * the bodies were under way are in the state by then, and must stay in it.
+   * Returns the state after the destination has accepted the bodies. It is called at the commit: increments that
+   * arrived during the request are in the state by then, and must stay in it.
    */
   settled(): DocumentChange[];
 }
 
 export interface MetricSource {
-  /** Whether the destination has not accepted the newest state. */
+  /** Returns true if the destination has not accepted the newest state yet. */
   isWaiting(destination: Destination): boolean;
-  /** The newest state, where the destination has not accepted it. */
+  /** Returns the newest state, if the destination has not accepted it yet. */
   encoded(destination: Destination, nowMs: number): MetricBodies | undefined;
 }
 
 export interface ShipperParts {
   store: ShipStore;
   destinations(): readonly Destination[];
-  /** By way. The bodies of a way without a transport wait. */
+  /** The transports by kind. Bodies wait if there is no transport of their kind. */
   transports: { readonly [way in Way]?: Transport };
   commit(outcome: Outcome): 'committed' | 'lost';
   metrics?: MetricSource | undefined;
@@ -78,9 +79,9 @@ export interface ShipperParts {
 }
 
 export interface PassOptions {
-  /** A person waits: paused lanes and lanes that back off are tried at once, once. */
+  /** A person started the delivery: paused lanes and lanes that back off are tried once, immediately. */
   byHand?: boolean;
-  /** Metrics are sent now, whenever they were sent last. */
+  /** Metrics are sent now, even if their interval is not over. */
   final?: boolean;
   /** Called before each request; true ends the pass. */
   leave?: () => boolean;
@@ -91,13 +92,13 @@ export interface Passed {
   sent: number;
   /** Items that are still in the outboxes. */
   waiting: number;
-  /** Until the next try is due. Undefined: nothing waits that a try would help. */
+  /** The time until the next try. Undefined if no body waits for a later try. */
   nextTryMs: number | undefined;
   problems: Problem[];
 }
 
 export interface Shipper {
-  /** Sends all that can be sent now. Passes do not overlap: a second call joins the first. */
+  /** Sends all bodies that can be sent now. Passes do not overlap: a second call joins the first. */
   pass(options?: PassOptions): Promise<Passed>;
 }
 
@@ -174,7 +175,7 @@ interface Step {
 
 interface Ended {
   accepted: number;
-  /** Another owner has the folder: the suspects are of an old view. */
+  /** True if another process owns the state folder now, so the suspects are outdated. */
   isLost: boolean;
   isPaused: boolean;
 }
@@ -184,10 +185,10 @@ const nothing: Ended = { accepted: 0, isLost: false, isPaused: false };
 /** The requests to one destination, one at a time. */
 class Line {
   private readonly parts: ShipperParts;
-  /** Parts of refused requests. Each is sent before all other bodies of its signal, and joined with none. */
+  /** Parts of refused requests. Each is sent before all other bodies of its signal, and is not joined with others. */
   private suspects: Group[] = [];
   private last: Signal | undefined;
-  /** In this pass: metrics are sent once, however fast the state changes. */
+  /** Metrics are sent once per pass, even if their state changes faster. */
   private hasSentMetrics = false;
 
   constructor(parts: ShipperParts) {
@@ -206,7 +207,7 @@ class Line {
       this.last = step.signal;
       free.delete(step.signal);
       const ended = await step.send();
-      // A 401 concerns every signal: the free tries of the others would only repeat it.
+      // A 401 concerns every signal, so the extra tries of the other signals are cancelled.
       if (ended.isPaused) free.clear();
       accepted += ended.accepted;
       if (ended.isLost) break;
@@ -256,7 +257,7 @@ class Line {
     const before = new Set(store.next(destination.id).map(body => body.name));
     const outcome = settledOutcome({ ...of, group, bytes, items, tookMs }, verdict, store.standing(), clock());
     if (this.parts.commit(outcome) === 'lost') return this.beginAnew();
-    // The parts are bodies of the outbox now, and each is sent alone.
+    // The parts are now bodies of the outbox. Each is sent separately.
     const isPart = (body: WaitingBody): boolean => body.signal === signal && !before.has(body.name);
     const parts = outcome.parts.length === 0 ? [] : store.next(destination.id).filter(isPart);
     this.suspects = replaced(
@@ -274,7 +275,7 @@ class Line {
     if (signal !== 'metrics' || metrics === undefined || this.hasSentMetrics) return undefined;
     const nowMs = clock();
     const sinceMs = nowMs - (standing.metrics[destination.id] ?? Number.NEGATIVE_INFINITY);
-    // After a clock was set back, metrics must not wait until it has caught up.
+    // If the clock was set back, metrics must not wait until it reaches the old time.
     if (!turn.options.final && sinceMs >= 0 && sinceMs < destination.metricIntervalMs) return undefined;
     const encoded = metrics.encoded(destination, nowMs);
     if (encoded === undefined) return undefined;
@@ -283,7 +284,8 @@ class Line {
   }
 
   /**
-   * The newest state includes all older ones, so a refused state is not searched for poison: the next one repeats it.
+   * Sends the newest state, which includes all older ones. A refused state is not divided, because the next state
+   * replaces it.
    */
   private async sendMetrics(turn: Turn, of: LaneOf, metrics: MetricBodies): Promise<Ended> {
     const { store, clock } = this.parts;
@@ -329,7 +331,7 @@ class Line {
     return joinedBytes(of.signal, found);
   }
 
-  /** A damaged body, laid end to end with its neighbours, would make all of them unreadable. */
+  /** Returns the bytes of a body, unless it is damaged: joined with others, it would make all of them unreadable. */
   private wholeBody({ destination }: LaneOf, { name, signal, items }: WaitingBody): Uint8Array | undefined {
     const bytes = this.parts.store.body(destination.id, name);
     return bytes !== undefined && itemsOf(signal, bytes) === items ? bytes : undefined;

@@ -1,8 +1,8 @@
 /**
- * The document `ship`: waits and failures of destinations, kept so that the next process neither hammers a server nor
- * forgets a failure. Its times are of this machine's clock. A time too far ahead was written before the clock was set
- * back, and counts as over. All functions are pure: a change returns a new standing, or the same object where nothing
- * changes.
+ * The document `ship`: waits and failures of destinations. It is stored so that the next process keeps the back-off and
+ * the failures. Its times are from this machine's clock. A time that is too far ahead was written before the clock was
+ * set back, and counts as over. All functions are pure: a change returns a new standing; without a change, they return
+ * the same object.
  */
 import { type Destination, openingKeys, type Signal, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';
@@ -11,39 +11,39 @@ import { LONGEST_WAIT_MS } from './verdict.ts';
 
 export interface Standing {
   readonly v: 1;
-  /** By `<destination>/<signal>`. A lane without an entry is in good health. */
+  /** By `<destination>/<signal>`. A lane without an entry has no failure. */
   readonly lanes: { readonly [key: string]: Lane };
   /** Destinations that refuse our credentials. */
   readonly pauses: { readonly [destination: string]: { status: number; untilMs: number } };
-  /** When metrics were last sent, by destination. */
+  /** The time at which metrics were last sent, by destination. */
   readonly metrics: { readonly [destination: string]: number };
-  /** When a destination last accepted something, to ten seconds: otherwise each body would write this file again. */
+  /** The time of the last accepted request, rounded to ten seconds: otherwise each body would write this file again. */
   readonly taken: { readonly [destination: string]: number };
 }
 
 /** A signal of a destination. */
 export interface Lane {
   failures: number;
-  /** Items refused one after the other since the last accepted item. */
+  /** The number of items refused since the last accepted item. */
   refused: number;
   why: string;
   untilMs: number;
-  /** The heir that failed, where it was not the destination itself. */
+  /** The heir that failed, if the request went to an heir. */
   by?: string | undefined;
 }
 
-/** A lane, and the destination that takes its bodies where it is not the lane's own. */
+/** A lane, and the heir that takes its bodies, if it has one. */
 export interface LaneOf {
   destination: Destination;
   signal: Signal;
   heir?: Destination | undefined;
 }
 
-/** Metrics last: people wait for spans and records. */
+/** Metrics come last, because users look at spans and records first. */
 const order: readonly Signal[] = ['traces', 'logs', 'events', 'metrics'];
 export const signalsOf = (destination: Destination): Signal[] => order.filter(signal => destination.signals[signal]);
 
-/** So many items refused one by one, with none accepted in between, are the fault of the server. */
+/** If a server refuses this many single items and accepts none in between, the fault is the server's. */
 export const MOST_REFUSED_IN_A_ROW = 16;
 const TAKEN_EVERY_MS = 10_000;
 
@@ -86,7 +86,9 @@ const laneKey = (destination: Destination, signal: Signal): string => `${destina
 export const laneOf = (standing: Standing, { destination, signal }: LaneOf): Lane | undefined =>
   standing.lanes[laneKey(destination, signal)];
 
-/** After an answer that accepted or refused bodies. The destination that gave it has accepted our credentials. */
+/**
+ * Returns the standing after an answer that accepted or refused bodies. Either shows that our credentials are valid.
+ */
 export function withLane(standing: Standing, of: LaneOf, lane: Lane | undefined): Standing {
   const key = laneKey(of.destination, of.signal);
   const { id } = of.heir ?? of.destination;
@@ -96,7 +98,7 @@ export function withLane(standing: Standing, of: LaneOf, lane: Lane | undefined)
   return { ...standing, lanes: lane === undefined ? lanes : { ...lanes, [key]: lane }, pauses };
 }
 
-/** After an answer that has to be waited for. */
+/** Returns the standing after an answer that makes the lane wait. */
 export const withWait = (standing: Standing, { destination, signal }: LaneOf, lane: Lane): Standing => ({
   ...standing,
   lanes: { ...standing.lanes, [laneKey(destination, signal)]: lane },
@@ -117,7 +119,7 @@ export function withTaken(standing: Standing, { id }: Destination, nowMs: number
   return isNoted ? standing : { ...standing, taken: { ...standing.taken, [id]: nowMs } };
 }
 
-/** Without destinations that are forgotten. */
+/** Returns the standing without these destinations. */
 export function withoutDestinations(standing: Standing, ids: readonly string[]): Standing {
   const isKept = ([key]: [string, unknown]): boolean => !ids.includes(key.split('/')[0] ?? '');
   const kept = <T>(entries: { readonly [key: string]: T }): { [key: string]: T } =>
@@ -125,24 +127,27 @@ export function withoutDestinations(standing: Standing, ids: readonly string[]):
   return { ...standing, lanes: kept(standing.lanes), pauses: kept(standing.pauses), metrics: kept(standing.metrics) };
 }
 
-/** Until the lane may be tried again. */
+/** Returns the time until the lane may be tried again. */
 export function waitMs(standing: Standing, of: LaneOf, nowMs: number): number {
   const pause = of.heir === undefined ? standing.pauses[of.destination.id] : undefined;
   const until = [laneOf(standing, of)?.untilMs, pause?.untilMs];
   return Math.max(0, ...until.map(each => leftMs(each ?? 0, nowMs)));
 }
 
-/** A longer wait than the longest was written under another clock. */
+/** Returns the rest of a wait. A wait above the limit was written before the clock was set back, so it is over. */
 const leftMs = (untilMs: number, nowMs: number): number => (untilMs - nowMs > LONGEST_WAIT_MS ? 0 : untilMs - nowMs);
 
 // ------------------------------------------------------------ heirs
 
 /**
- * The destination that takes the bodies of one that refuses our credentials or has never accepted anything: one that
- * was read later from the same place of the configuration, and has not refused us. A corrected key takes over the
- * backlog for the same addresses; a corrected address takes over the backlog of a destination that never accepted
- * anything. So no key is sent to a server that its own place of the configuration does not name, no data is sent with
- * the key or to the address of another project, and a destination that once worked keeps its own backlog.
+ * Returns the heir of a destination: the destination that takes over its bodies. A destination gets an heir if it
+ * refuses our credentials or has never accepted a request. The heir was read later from the same place of the
+ * configuration, and has not refused our credentials. A destination with a corrected key takes over the bodies for the
+ * same addresses. A destination with a corrected address takes over the bodies of a destination that never accepted a
+ * request.
+ *
+ * So a key is sent only to the server that the same place of the configuration names, data is never sent with the key
+ * or to the address of another project, and a destination that has ever worked keeps its own bodies.
  */
 export function heirOf(of: Destination, all: readonly Destination[], standing: Standing): Destination | undefined {
   if (of.source === undefined || !isStuck(of, standing)) return undefined;
@@ -164,17 +169,17 @@ export function heirOf(of: Destination, all: readonly Destination[], standing: S
 const isStuck = (of: Destination, standing: Standing): boolean =>
   standing.pauses[of.id] !== undefined || hasTakenNothing(of, standing);
 
-/** It was tried, and has never accepted anything. */
+/** Returns true if the destination was tried and has never accepted a request. */
 const hasTakenNothing = (of: Destination, { lanes, pauses, taken }: Standing): boolean =>
   wayOf(of.provider) === 'otlp' &&
   taken[of.id] === undefined &&
   (pauses[of.id] !== undefined || signalsOf(of).some(signal => (lanes[laneKey(of, signal)]?.failures ?? 0) > 0));
 
-/** Destinations that refuse our credentials or have never accepted anything. */
+/** Returns the destinations that refuse our credentials or have never accepted a request. */
 export const stuckIn = (standing: Standing, destinations: readonly Destination[]): Destination[] =>
   destinations.filter(each => isStuck(each, standing));
 
-/** Destinations that have an heir. */
+/** Returns the destinations that have an heir. */
 export function heirsIn(
   standing: Standing,
   destinations: readonly Destination[],
@@ -187,7 +192,7 @@ export function heirsIn(
 
 // ------------------------------------------------------------ problems
 
-/** What a person should repair, by the standing. A destination for which nothing waits has nothing to repair. */
+/** Returns the problems that the standing shows. A destination without waiting bodies has no problem. */
 export function shipProblems(
   standing: Standing,
   destinations: readonly Destination[],
@@ -202,7 +207,7 @@ export function shipProblems(
     const refused: Problem[] = isOver ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status, keys }];
     const lanes = signalsOf(destination).flatMap((signal): Problem[] => {
       const lane = laneOf(standing, { destination, signal });
-      // A failure from before the heir, or of another heir, is over.
+      // A failure is outdated if the lane has a different heir now, or got an heir after it.
       return lane === undefined || lane.by !== heir?.id ? [] : laneProblems(lane, endpoint, signal);
     });
     return [...refused, ...lanes];
@@ -213,7 +218,7 @@ export const isRefusingMetrics = (standing: Standing, destination: Destination):
   (laneOf(standing, { destination, signal: 'metrics' })?.refused ?? 0) > 0;
 
 function laneProblems({ failures, refused, why }: Lane, endpoint: string, signal: Signal): Problem[] {
-  // Refused metrics are part of the next ones, so they are refused until the lane has no such entry any more.
+  // The next metrics include the refused ones, so metrics count as refused as long as the lane has this entry.
   if (signal === 'metrics' && refused > 0)
     return [{ code: 'delivery-rejected', endpoint, signal, reason: why, items: refused }];
   if (refused >= MOST_REFUSED_IN_A_ROW)

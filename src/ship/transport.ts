@@ -1,8 +1,9 @@
 /**
- * One POST of one body: to an OTLP/HTTP receiver, or of events as lines to an Agent Hooks receiver.
+ * Sends one body with one POST: to an OTLP/HTTP receiver, or as lines of events to an Agent Hooks receiver.
  *
- * What it never does: follow a redirect (credentials go to the configured host alone), believe an answer's size (4 MiB
- * after decompression, as the protocol says), wait longer than the time limit, frame a body in chunks.
+ * It never follows a redirect (credentials go only to the configured host), never reads more than 4 MiB of an answer
+ * after decompression (the limit of the protocol), never waits longer than the time limit, and never sends a body in
+ * chunks.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -17,8 +18,8 @@ import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
 
 /**
- * An HTTP answer, or the reason why there is none. `body` undefined: too large, in a form that differs from its
- * headers, or incomplete.
+ * An HTTP answer, or the reason why there is none. `body` is undefined if it is too large, incomplete, or does not
+ * match its headers.
  */
 export type Answer =
   | { status: number; retryAfter?: string | undefined; isJson?: boolean | undefined; body: Uint8Array | undefined }
@@ -29,7 +30,7 @@ export type Transport = (destination: Destination, signal: Signal, body: Uint8Ar
 
 export interface HttpTransport {
   send: Transport;
-  /** Lets go of idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 
@@ -47,7 +48,7 @@ export function createHttpTransport(): HttpTransport {
     if (target?.url === undefined) return { failure: 'no address' };
     const url = new URL(target.url);
     const plain = signal !== 'events' && target.protocol === 'http/json' ? jsonOf(signal, body) : body;
-    // As a receiver would answer that cannot parse it.
+    // The same answer as from a receiver that cannot parse the body.
     if (plain === undefined) return { status: 400, body: new Uint8Array() };
     let agent: http.Agent;
     try {
@@ -58,14 +59,14 @@ export function createHttpTransport(): HttpTransport {
     }
     const headers: http.OutgoingHttpHeaders = { ...target.headers, 'content-type': typeOf(signal, target) };
     try {
-      // A body that cannot be signed waits: it is never sent without its signature.
+      // If the body cannot be signed, it waits. It is never sent without a signature.
       if (target.sign !== undefined) headers[SIGNATURE] = signDetached(plain, signingKey(readPrivate(target.sign)));
     } catch (error) {
       return { failure: `signing key: ${error instanceof Error ? error.message : String(error)}` };
     }
     const payload = target.gzip ? await promisify(gzip)(plain, LEVEL_1) : plain;
     const first = await post(url, target, agent, headers, payload);
-    // A server may close an idle connection just when it is used again. That is no failure of the server.
+    // A server may close an idle connection in the moment in which it is used again. Such a request is repeated once.
     return first.isStale ? (await post(url, target, agent, headers, payload)).answer : first.answer;
   }
 
@@ -93,7 +94,7 @@ const LARGEST_PEM_BYTES = 4 * 1024 * 1024;
 class UnusableTlsFile extends Error {}
 
 function secured(tls: Target['tls']): https.AgentOptions {
-  // A variable of a hook may name anything: a FIFO must not stop delivery.
+  // A variable of a hook may contain any path. Reading must not block, for example on a FIFO.
   const read = (path: string | undefined): Buffer | undefined =>
     path === undefined ? undefined : fromFiles([path], () => readRegularFile(path, LARGEST_PEM_BYTES));
   const [ca, cert, key] = [read(tls.ca), read(tls.cert), read(tls.key)];
@@ -146,13 +147,12 @@ function post(
       if (isSettled) return;
       isSettled = true;
       clearTimeout(timer);
-      // An answer read to its end gives the connection back; in every other case it must not be used again.
+      // Only after a complete answer is the connection reused; in all other cases it is destroyed.
       if ('failure' in answer || answer.body === undefined) request?.destroy();
       resolve({ answer, isStale });
     };
-    // With the status, to all of the request, a server has spoken: if it took the body and then hangs or breaks off, it
-    // must
-    // not get it again.
+    // If the server has sent a status after the whole request, that status counts: if the server accepted the body and
+    // then hangs or closes the connection, the body must not be sent again.
     const fail = (failure: string, isStale = false): void => {
       const spoken = request?.writableFinished === true ? response : undefined;
       settle(spoken === undefined ? { failure } : { ...headOf(spoken), body: undefined }, isStale);
@@ -187,8 +187,8 @@ function post(
 }
 
 /**
- * A server that expects TLS may answer a plain request with a 400 that concerns the connection and not the body:
- * servers in Go do, nginx and Apache, balancers and Tomcat.
+ * Returns true for a 400 that concerns the connection and not the body. Servers that expect TLS answer plain requests
+ * with it: servers in Go, nginx, Apache, load balancers and Tomcat.
  */
 function wantsTls(answer: Answer): boolean {
   if (!('status' in answer) || answer.status !== 400 || answer.body === undefined) return false;
@@ -197,7 +197,7 @@ function wantsTls(answer: Answer): boolean {
   );
 }
 
-/** A distribution's name stands before ours, as the protocol wants. */
+/** Returns the user agent. The protocol requires the name of a distribution before ours. */
 const userAgent = (given: string | undefined): string =>
   given === undefined ? `otel-hooks/${VERSION}` : `${given} otel-hooks/${VERSION}`;
 
@@ -228,7 +228,7 @@ async function decompressed(body: Buffer, encoding: string | undefined): Promise
     if (encoding === 'deflate') return await promisify(inflate)(body, limit);
     return encoding === undefined || encoding === 'identity' ? body : undefined;
   } catch {
-    // A bomb or no such encoding: the status alone decides.
+    // The body is too large or not in this encoding. Only the status counts.
     return undefined;
   }
 }

@@ -1,11 +1,12 @@
 /**
- * What an answer means for the body that was sent. Pure; the rules are OTLP/HTTP's, sharpened where it leaves a choice:
+ * Decides from an answer how to treat the sent body. The functions are pure. The rules are those of OTLP/HTTP, with one
+ * choice where it allows several:
  *
- * - 2xx: taken. What it rejects of it is counted and never sent again.
- * - 429, 502, 503, 504, no answer, a broken one: tried again.
- * - 401, 403: nothing more for this destination until someone corrects the credentials; all is kept.
- * - 3xx, 404, 405: this address is not meant for this signal; kept likewise, for this signal alone.
- * - every other status: these bytes will never be taken. Halves of them may.
+ * - 2xx: accepted. Rejected items are counted and never sent again.
+ * - 429, 502, 503, 504, no answer, or an incomplete one: the body is sent again later.
+ * - 401, 403: the destination is paused until the credentials are corrected. All its bodies are kept.
+ * - 3xx, 404, 405: the address does not accept this signal. Only this signal is paused, and its bodies are kept.
+ * - every other status: the server refuses these bytes. It may accept halves of them.
  */
 
 import { decodeAnswer } from '../telemetry/otlp-decode.ts';
@@ -21,7 +22,7 @@ export function verdictOf(answer: Answer, nowMs: number): Verdict {
   if ('failure' in answer) return { kind: 'retry', why: answer.failure };
   const { status } = answer;
   if (status >= 200 && status < 300) {
-    // An answer that cannot be understood still accepted the body: sending it again would double it.
+    // A 2xx with an unreadable body still accepted the request. Sending it again would duplicate it.
     const partial = answer.body === undefined ? undefined : decodeAnswer(answer.body, answer.isJson === true);
     return { kind: 'taken', rejected: partial?.rejected ?? 0, message: partial?.message.slice(0, 200) ?? '' };
   }
@@ -33,21 +34,21 @@ export function verdictOf(answer: Answer, nowMs: number): Verdict {
   return { kind: 'refused', reason: String(status) };
 }
 
-/** Longer than this no server is believed: a wrong clock there must not silence us here. */
+/** The longest wait that a server can demand. A server with a wrong clock must not stop delivery for longer. */
 export const LONGEST_WAIT_MS = 3_600_000;
 
-/** Seconds or a date; undefined when it is neither. */
+/** Reads seconds or a date; returns undefined for any other text. */
 export function retryAfterMs(text: string | undefined, nowMs: number): number | undefined {
   const trimmed = text?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(trimmed)) return Math.min(Number(trimmed) * 1_000, LONGEST_WAIT_MS);
-  // Dates begin with a weekday; Date.parse would take far more than HTTP's dates.
+  // HTTP dates begin with a weekday. Date.parse alone would accept many other forms.
   const atMs = /^[A-Za-z]{3}/.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
   return Number.isNaN(atMs) ? undefined : Math.min(Math.max(0, atMs - nowMs), LONGEST_WAIT_MS);
 }
 
 /**
- * Full jitter between one second and a limit that doubles up to five minutes, so that many machines do not come at
- * once.
+ * Returns a random wait between one second and a limit that doubles up to five minutes, so that many machines do not
+ * send at the same time.
  */
 export function backoffMs(failures: number, random: number): number {
   const limit = Math.min(300_000, 1_000 * 2 ** Math.min(failures, 20));

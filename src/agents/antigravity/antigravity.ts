@@ -21,7 +21,7 @@ const events: Record<string, HookEvent> = {
     read: () => [{ event_type: 'Session.Start', data: { start_reason: 'new' } }],
   },
   PreInvocation: {
-    // Sent before each request to the model. No hook announces a prompt: the first request after a stop answers one.
+    // Sent before each request to the model. There is no hook for prompts: the first request after a stop is a prompt.
     edge: true,
     read(_fields, memory) {
       const requested: Reading = { event_type: 'Model.Requested', data: {} };
@@ -34,7 +34,7 @@ const events: Record<string, HookEvent> = {
     read: () => [{ event_type: 'Model.Responded', data: {} }],
   },
   PreToolUse: {
-    // A silent hook denies the call: the answer must be a decision, and otel-hooks takes none.
+    // The output of this hook must be a decision, and empty output denies the call. otel-hooks never decides.
     register: false,
     read(fields, memory) {
       const call = callOf(fields);
@@ -139,7 +139,7 @@ export const antigravity: Agent = {
   demo: absent('the demonstration plays another agent'),
 };
 
-/** Only Stop states a reason. Any other payload without a name stays without one. */
+/** Only the payload of Stop has a reason. For any other payload without a name, it returns undefined. */
 const impliedEvent = (fields: Fields): string | undefined =>
   word(fields.terminationReason) === undefined ? undefined : 'Stop';
 

@@ -2,10 +2,10 @@
  * `<data>/brain/<conversation>/.system_generated/logs/transcript.jsonl`: one row per step. Facts: transcripts of CLI
  * 1.0 recorded in June 2026; checked 2026-11-18.
  *
- * A response of the model names its calls. Each call is a row of its own, with the step that its hooks carry. Times are
- * whole seconds. There are no tokens. A subagent is a conversation of its own, in a folder of its own; the row that
- * launches it names it. A checkpoint follows the first response of every conversation, however short, so it does not
- * prove a compaction.
+ * A response of the model names its calls. Each call has a separate row, with the same step as in its hooks. Times are
+ * whole seconds. There are no tokens. A subagent is a separate conversation in a separate folder; the row that launches
+ * it has its id. A checkpoint follows the first response of every conversation, even of a short one, so a checkpoint
+ * does not prove a compaction.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -110,7 +110,7 @@ function response(
     atMs,
     data: { model_id: memory.recall('model', 'selected') },
   };
-  // A response without text and calls is an error of the model, which is asked again.
+  // A response without text and calls is an error of the model. The agent repeats the request.
   if (calls.length > 0 || content === '') return [responded];
   return [
     responded,
@@ -125,7 +125,7 @@ function response(
   ];
 }
 
-/** Two of them fit into one entry of the memory in any escaping. */
+/** With this limit, two names fit into one entry of the memory, even if all of their characters are escaped. */
 const LONGEST_NAME = 64;
 
 /** The beginning of a row about a call, and the continuation for a command. The output of the call follows it. */

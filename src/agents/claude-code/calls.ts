@@ -82,7 +82,7 @@ export function result(block: Fields, call: string, row: Fields, place: Place): 
   if (tool === 'ExitPlanMode' && !failure) {
     entries.push(entryAt(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
   }
-  // The result of a call that waited for its subagent proves that the subagent is over, whatever its own file shows.
+  // The call waited for its subagent, so its result proves that the subagent is over, even if its file has no end.
   if (subagent !== undefined && response.status === 'completed') {
     entries.push(ended(at, subagent), { over: 'subagent', id: subagent, atMs: at.atMs });
   }
@@ -93,7 +93,7 @@ export function result(block: Fields, call: string, row: Fields, place: Place): 
 const isLost = (block: Fields): boolean =>
   block.is_error === true && resultText(block).startsWith('[Tool call interrupted');
 
-/** The call belongs to its own turn, and nothing is known after the last row of that turn. */
+/** Returns the place of a lost call: its own turn, at the time of the last row of that turn. */
 const beforeRestart = (call: string, at: Place): Place => ({
   ...at,
   turn: at.memory.recall('turns', call) ?? at.turn,

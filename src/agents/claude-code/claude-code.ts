@@ -2,9 +2,9 @@
  * Claude Code. Facts: official hook documentation and changelog up to 2.1.240, captures of 2.1.215 to 2.1.289, runs
  * of 2.1.327; checked 2026-11-19.
  *
- * Every hook of a subagent carries the session id of the parent; only `agent_id` tells them apart. `prompt_id` names
- * the turn. A queued prompt is announced under the id of the running turn, and its own turn starts without
- * announcement. Fields that early documents name differently (`subagent_type`, `error_type`, `tool_use_ids`) are read
+ * Every hook of a subagent has the session id of the parent; only `agent_id` identifies the subagent. `prompt_id` names
+ * the turn. The hook of a queued prompt has the id of the running turn, and the turn of that prompt later starts
+ * without a hook. Fields that early documents name differently (`subagent_type`, `error_type`, `tool_use_ids`) are read
  * under both names.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
@@ -21,7 +21,7 @@ import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
-/** The process ran another session before this one. */
+/** Returns true if the process ran another session before this one. */
 const isAnew = ({ source }: Fields): boolean => source === 'clear' || source === 'fork';
 
 /** `other` covers completed and aborted runs, `resume` a session that continues elsewhere. */
@@ -144,7 +144,7 @@ const events: Record<string, HookEvent> = {
     },
   },
   PostToolBatch: {
-    // Sent after a batch of parallel calls: it proves that each of them is over, and nothing else.
+    // Sent after a batch of parallel calls. It only proves that each of them is over.
     read(fields, memory) {
       const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls : [];
       const ids = Array.isArray(fields.tool_use_ids) ? fields.tool_use_ids : [];
@@ -303,8 +303,8 @@ const events: Record<string, HookEvent> = {
   WorktreeCreate: vendor(),
   // The matcher of a FileChanged hook defines the list of watched files.
   FileChanged: vendor('event'),
-  // Not a hook, but a command of the settings whose output is the status line; ours would print none. A user's own
-  // status line command can forward its input to us.
+  // This is not a hook, but the command of the settings that prints the status line. otel-hooks prints no status line,
+  // so it does not register here. A user's own status line command can forward its input to otel-hooks.
   StatusLine: {
     plain: ['total_cost_usd', 'five_hour_used_percentage', 'seven_day_used_percentage'],
     register: false,
@@ -361,7 +361,7 @@ function nativeName(fields: Fields): string | undefined {
   return isFields(fields.context_window) && isFields(fields.cost) && isFields(fields.model) ? 'StatusLine' : name;
 }
 
-/** Returns how full the model's context window is, by the program's own count. */
+/** Returns how full the model's context window is, as the program states it. */
 function contextOf(fields: Fields): Reading[] {
   const { context_window_size, used_percentage, current_usage } = fieldsOf(fields.context_window);
   const limit = number(context_window_size);
@@ -424,8 +424,8 @@ function factsOf(fields: Fields): NonNullable<Reading['facts']> {
 }
 
 /**
- * The transcript has the first prompt of an id too. Further prompts of it were queued, and the transcript has them
- * under other ids.
+ * Returns a key only for the first prompt of an id: the transcript has the same key. Further prompts with this id were
+ * queued, and the transcript has them under other ids.
  */
 function promptKey(fields: Fields, memory: Memory): string | undefined {
   const prompt = word(fields.prompt_id);
@@ -467,7 +467,7 @@ const callOf = (fields: Fields): Call => ({
   input: fields.tool_input,
 });
 
-/** Returns true if the mode allows the call: every call, calls without objection of its classifier, or edits. */
+/** Returns true if the mode allows the call: all calls, calls that its classifier does not deny, or edits. */
 function isLetPass({ permission_mode: mode, tool_name: tool }: Fields): boolean {
   const isEdit = ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'].includes(text(tool) ?? '');
   return mode === 'bypassPermissions' || mode === 'auto' || (mode === 'acceptEdits' && isEdit);

@@ -22,8 +22,8 @@ export function decisionIn(row: Fields): StatedDecision | undefined {
 }
 
 /**
- * An interrupted call has the kind `user-rejected` and even the text of a refusal, and no decision. A refused call states
- * that it was denied before it ran.
+ * Returns true for an interrupted call. Its row has the kind `user-rejected` and the text of a refusal, but no
+ * decision. The row of a refused call states that it was denied before it ran.
  */
 export function isInterruption(row: Fields): boolean {
   if (row.permissionDecision !== undefined) return false;
@@ -44,7 +44,7 @@ function originOf(stated: Fields, kind: string | undefined): DecisionFacts {
   const reasonType = text(stated.reasonType);
   const source = text(stated.source) ?? '';
   const isByPerson = source.startsWith('user');
-  // A headless run refuses what no rule allows. The row says `user-rejected`, although it asked no person.
+  // A headless run denies calls that no rule allows. The row states `user-rejected`, although no person was asked.
   const isUnasked = kind === 'user-rejected' && !isByPerson && reasonType === undefined;
   const reason = isUnasked ? 'mode' : isByPerson ? 'answer' : closed(reasons, reasonType);
   return {

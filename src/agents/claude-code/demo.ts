@@ -1,7 +1,7 @@
 /**
  * A session of Claude Code for the demonstration: its hooks with their times, and the rows of its transcript. It has two
  * turns, parallel actions, a plan, a subagent, a denied action, an action that fails repeatedly, and a compaction. As in
- * real transcripts, a response stands before the actions that it requests, and a result before the next response.
+ * real transcripts, a response precedes the actions that it requests, and a result precedes the next response.
  */
 
 import type { Fields } from '../../event/event.ts';
@@ -12,7 +12,7 @@ export function demoSession(session: string, folder: string): DemoHook[] {
   return [...planning(stage), ...scoutingBySubagent(stage), ...editingAndTesting(stage), ...secondTurn(stage)];
 }
 
-/** The calls, prompts and places of the session, which its parts share. */
+/** Returns the calls, prompts and places of the session, which all of its parts use. */
 function stageOf(session: string, folder: string) {
   const base = {
     session_id: session,
@@ -126,7 +126,7 @@ function planning({ first, scene, enter, hook, start, read }: Stage): DemoHook[]
   ];
 }
 
-/** A subagent with an action of its own. */
+/** A subagent that executes an action. */
 function scoutingBySubagent({ first, scout, aside, rowsIn, scene, hook, scouting, scouted }: Stage): DemoHook[] {
   return [
     { ...hook(70, 'PreToolUse', { ...first, ...scouting }), rows: answered(scene, 3, [1_450, 16_400, 180], scouting) },
@@ -158,7 +158,7 @@ function scoutingBySubagent({ first, scout, aside, rowsIn, scene, hook, scouting
   ];
 }
 
-/** An edit that the user allows, tests that fail again and again until the user stops them, and the answer. */
+/** An edit that the user allows, tests that fail repeatedly until the user stops them, and the answer. */
 function editingAndTesting({
   folder,
   base,

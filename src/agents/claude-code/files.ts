@@ -59,7 +59,9 @@ export function installedFiles({ home, env }: Places, look: Look): TranscriptFil
   );
 }
 
-/** A session that continues another one may begin with rows of that one. Its own file is named after its own id. */
+/**
+ * Returns the session of a file. The first rows may be copies from another session, so the name of the file decides.
+ */
 export function sessionsIn(file: TranscriptFile, { rows }: Start): FoundSession[] {
   if (AGENT_FILE.test(file.path.slice(file.path.lastIndexOf('/') + 1))) return [];
   const own = rows.filter(row => isConversation(row) && word(row.sessionId) !== undefined && 'parentUuid' in row);

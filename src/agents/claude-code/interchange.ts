@@ -68,7 +68,7 @@ export const interchange: Provider = {
         elicitation: ['Elicitation'],
         elicitation_result: ['ElicitationResult'],
       },
-      // An interpreter can be chosen, but no command per system.
+      // A hook can select its interpreter, but cannot have a different command for each operating system.
       supports: { ...draft.supports, platform_commands: 'partly' },
       blocks: { ...draft.blocks, permission_request: 'prevent' },
     },

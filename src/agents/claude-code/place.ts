@@ -1,4 +1,4 @@
-/** The place of a row in a transcript: its agent, its turn and its time, and what every reading of the row shares. */
+/** The place of a row in a transcript: its agent, its turn, its time, and the facts that all of its readings share. */
 
 import type { AgentMode, Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
@@ -16,7 +16,7 @@ export interface Place {
   atMs: number | undefined;
   /** The agent of the row; undefined for the main agent. */
   subagent: string | undefined;
-  /** The row belongs to an internal agent: its tokens count, but it says nothing of turns. */
+  /** The row belongs to an internal agent: its tokens count, but it starts and ends no turn. */
   aside: boolean;
   turn: string | undefined;
   /** The session of the original, if the row was copied by a fork. */
@@ -27,7 +27,7 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   const time = text(row.timestamp);
   const atMs = time === undefined ? Number.NaN : Date.parse(time);
   const turn = memory.recall('place', 'turn');
-  // An interrupt belongs to the running turn, even if a queued prompt has given it its id.
+  // An interrupt belongs to the running turn, even if its row has the id of a queued prompt.
   const isLater = row.isSidechain === true || (turn !== undefined && row.type === 'user' && isInterrupt(wordsOf(row)));
   const prompt = isLater ? undefined : word(row.promptId);
   if (prompt !== undefined && prompt !== turn) memory.remember('place', 'turn', prompt);
@@ -74,7 +74,7 @@ export function isRecent(version = ''): boolean {
 export const modeOf = (permissionMode: string | undefined): AgentMode | undefined =>
   permissionMode === undefined ? undefined : permissionMode === 'plan' ? 'plan' : 'agent';
 
-/** The failure that ends a turn. Hook and row share the id of the turn alone. */
+/** Returns the key of the failure that ends a turn. The hook and the row share only the id of the turn. */
 export const failureKey = (turn: string | undefined): string | undefined =>
   turn === undefined ? undefined : `failed:${turn}`;
 

@@ -27,14 +27,14 @@ const UNKNOWN = -1;
 
 export function assistant(row: Fields, at: Place): TranscriptEntry[] {
   const message = fieldsOf(row.message);
-  // A canned reply or a rendered error is no response of a model.
+  // Fixed replies and error messages of the program are not responses of a model.
   if (message.model === '<synthetic>' || row.isApiErrorMessage === true) {
     return [...closeResponses(at), ...(row.isApiErrorMessage === true ? failed(row, at) : [])];
   }
   const id = responseId(row, message);
   if (id === undefined) return [];
   const isCopy = at.memory.recall('told', id) !== undefined;
-  // A copy of a response that was read before ends no turn again.
+  // A copy of a response that was read before must not end the turn a second time.
   if (!isCopy && at.memory.recall('place', 'answered') !== id) at.memory.forget('place', 'answered');
   const speaker = speakerOf(row, id, at);
   const waiting = pendingIn(at.memory, speaker);
@@ -51,14 +51,14 @@ export function assistant(row: Fields, at: Place): TranscriptEntry[] {
   closed.push(...keep(at, speaker, pending));
   const answer = blocks.findLast(block => block.type === 'text');
   if (!isFinal(pending.finish) || answer === undefined) return closed;
-  // The answer ends the response: rows of it that still follow repeat it.
+  // The answer ends the response. Later rows of the same response only repeat it.
   return [...closed, ...closeResponse(at, speaker), ...answered(at, id, text(answer.text))];
 }
 
 const responseId = (row: Fields, message: Fields): string | undefined =>
   [message.id, row.requestId].flatMap(id => shortened(id) ?? []).join('/') || shortened(row.uuid);
 
-/** A response begins when the model was asked. */
+/** Returns a new response, which begins at the time of the request to the model. */
 function begunAt(at: Place, id: string): Pending {
   const asked = Number(at.memory.recall('place', 'asked') ?? Number.NaN);
   const isKnown = !Number.isNaN(asked) && (at.atMs === undefined || asked <= at.atMs);
@@ -84,13 +84,13 @@ function withRow(pending: Pending, row: Fields, message: Fields, at: Place): Pen
 
 const MAIN = 'main';
 
-/** Old versions wrote rows of subagents into the main file without their ids: each response stands alone. */
+/** Old versions wrote rows of subagents into the main file without ids, so each response there is its own speaker. */
 function speakerOf(row: Fields, id: string, { aside, subagent }: Place): string {
   if (subagent !== undefined) return subagent;
   return aside ? (shortened(row.agentId) ?? `side ${id}`) : MAIN;
 }
 
-/** Ids of gateways may hold a whole message; a memory holds short texts only. */
+/** Shortens an id for the memory: ids of gateways may contain a whole message. */
 function shortened(id: unknown): string | undefined {
   const known = word(id);
   return known === undefined || known.length <= 128 ? known : `hash-${hexDigest(known).slice(0, 32)}`;
@@ -161,8 +161,9 @@ function closeResponse(at: Place, speaker: string): TranscriptEntry[] {
 }
 
 /**
- * The response that was kept last, as a value. The next row mostly belongs to it, and a memory holds texts only: without
- * this cache every row would parse it again. It changes no result, because it is used only if the text is equal.
+ * Caches the last stored response as a value. The next row usually belongs to it, and a memory stores only texts, so
+ * without this cache every row would parse the text again. The cache is used only if the text is equal, so it changes
+ * no result.
  */
 let last: { kept: string; pending: Pending } | undefined;
 

@@ -1,8 +1,8 @@
 /**
- * Claude Code's settings files (hook documentation, checked 2026-11-18). Settings of all scopes are merged. Our
- * entries have no matcher (everything matches, and a matcher that fails blocks actions since 2.1.288) and are not
- * asynchronous: an asynchronous hook is killed at the end of a headless run. The timeout is in seconds. On Windows a command
- * goes to Git Bash or PowerShell, whichever is there, unless it says which.
+ * Claude Code's settings files (hook documentation, checked 2026-11-18). Settings of all scopes are merged. Our entries
+ * have no matcher, so they match all actions; since 2.1.288, a matcher that fails blocks actions. They are not
+ * asynchronous, because an asynchronous hook is killed at the end of a headless run. The timeout is in seconds. On
+ * Windows, Git Bash or PowerShell runs a command, depending on which is installed, unless the entry names the shell.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';

@@ -4,12 +4,12 @@
  * `agent-<id>.jsonl` beside the main file. The format is internal: unknown rows are skipped. Facts: recordings of
  * 2.0.76 to 2.1.289, and runs of 2.1.327; checked 2026-11-19.
  *
- * A response is written as one row per block, all with its id. Since 2.1.97 each of them holds the final usage; before,
- * early rows are placeholders. Rows are therefore grouped until the next response of the same speaker begins, and the
- * largest output counts: rows of parallel subagents in one file are mixed.
+ * A response is written as one row per block, all with the id of the response. Since 2.1.97, each row has the final
+ * usage; in older versions, early rows have placeholders. Rows of parallel subagents in one file are mixed. Rows are
+ * therefore grouped until the next response of the same speaker begins, and the largest output counts.
  *
- * Ids of responses, calls and prompts equal those of the hooks and the provider, so copies in a resumed session, after
- * a compaction or in another file are recognized.
+ * Responses, calls and prompts have the same ids as in the hooks and at the provider. So copies in a resumed session,
+ * after a compaction or in another file are recognized.
  */
 import { type Facts, type Fields, TOTALS } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
@@ -24,9 +24,9 @@ const rows: LineReader = {
   format: 'lines',
   version: row => word(row.version),
   origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
-  // Parameters of requests with whole system prompts: large, and content. Since 2.1.327.
+  // Since 2.1.327: parameters of requests, which contain whole system prompts. They are large, and they are content.
   skips: ['api-request', 'tools-used', 'last-prompt', 'atis-latch'].map(type => `{"type":"${type}`),
-  // Prompts, answers and inputs are hashed as a whole; of a result only the beginning is read.
+  // Prompts, answers and inputs are hashed as a whole. Of a result, only the beginning is read.
   isBrief(row) {
     const { content } = fieldsOf(row.message);
     return (
@@ -76,8 +76,9 @@ export const transcript: Transcript = {
 };
 
 /**
- * A fork begins with copies of the rows of its parent. They keep their times and the ids of responses, and get the id of
- * the fork's first prompt. In older versions such rows are a resumed session's own. The prompt that waits in the queue before the first row is the fork's own first sign.
+ * Returns true for a row that a fork copied from its parent. A copy keeps its time and the id of its response, and gets
+ * the id of the fork's first prompt. In older versions, such rows belong to a resumed session. The first new row of a
+ * fork is the queued prompt before the first copy.
  */
 function isOlder(row: Fields, memory: Memory): boolean {
   const atMs = Date.parse(text(row.timestamp) ?? '');
@@ -103,7 +104,7 @@ function resumption(row: Fields, at: Place): TranscriptEntry[] {
   ];
 }
 
-/** The first row of a subagent is its start. Its card names its kind and the call that launched it. */
+/** Returns the start of a subagent for its first row. The card has its kind and the call that launched it. */
 function firstSign(at: Place): TranscriptEntry[] {
   const { memory, file, subagent } = at;
   if (subagent === undefined || file.subagent === undefined || memory.recall('place', 'begun') !== undefined) return [];
@@ -135,7 +136,7 @@ function user(row: Fields, at: Place): TranscriptEntry[] {
   return [...entries, ...prompt(row, words, at)];
 }
 
-/** The only evidence of an interrupt: the turn ends here. */
+/** Ends the turn at an interrupt. No other row or hook reports the interrupt. */
 function interruption(row: Fields, at: Place): TranscriptEntry[] {
   const key = word(row.uuid);
   if (key === undefined || at.aside) return closeResponses(at);
@@ -152,7 +153,7 @@ function interruption(row: Fields, at: Place): TranscriptEntry[] {
   ];
 }
 
-/** Records of local commands, and texts that the program inserts, are no prompts. */
+/** Returns the readings of a prompt. Records of local commands and texts that the program inserts are not prompts. */
 export function prompt(row: Fields, words: string, at: Place): TranscriptEntry[] {
   if (row.isMeta === true || row.isCompactSummary === true || row.isVisibleInTranscriptOnly === true) return [];
   if (at.subagent !== undefined || at.file.subagent !== undefined || row.isSidechain === true) return [];
@@ -231,8 +232,8 @@ function system(row: Fields, at: Place): TranscriptEntry[] {
 }
 
 /**
- * The end of a run of the program: what all runs in this file have used so far, for each model. It includes requests that
- * no row tells, such as the one of a compaction. Absent after SIGKILL. Seen in 2.1.327.
+ * Reads the end of a run of the program: the usage of all runs in this file so far, by model. It includes requests
+ * without a row, such as the one of a compaction. The row is absent after SIGKILL. Seen in 2.1.327.
  */
 function costState(row: Fields, at: Place): TranscriptEntry[] {
   const { memory } = at;

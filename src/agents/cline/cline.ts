@@ -147,7 +147,7 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  // Events of the SDK and the CLI in payloads; their files have the names above, and two of their own.
+  // Event names in payloads of the SDK and the CLI. Their files have the names above, and two further names.
   agent_start: sent(start),
   session_start: sent(start),
   agent_resume: sent(resume),
@@ -229,7 +229,7 @@ export const cline: Agent = {
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
-  // Empty output allows everything, in both generations.
+  // In both generations, empty output allows the call.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
@@ -272,7 +272,7 @@ function useOf(fields: Fields): Use {
   };
 }
 
-/** Each of several commands, searches and files in one call has a result; a failed command throws nothing. */
+/** Returns true if a part of a call failed: each command, search or file has a result, and failures are not thrown. */
 const hasFailed = (output: unknown): boolean =>
   Array.isArray(output) && output.some(each => fieldsOf(each).success === false);
 

@@ -1,6 +1,7 @@
 /**
- * Cline's hooks in terms of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. A hook is a
- * program named after its event, which says no in JSON; so what is written is one that runs the hooks and translates their exit code.
+ * Cline's hooks in terms of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn
+ * 2026. A hook is a program named after its event, which denies an action in JSON. So the converter writes a program
+ * that runs the hooks and translates their exit codes.
  */
 
 import { type Entry, type NativeFile, nothing, type Provider, type Read } from '../../interchange/provider.ts';
@@ -78,14 +79,16 @@ cancel() {
 function run({ handler, hook }: Entry): string {
   const command = String(handler.command);
   const kept = JSON.stringify({ ...handler, ...(hook?.blocking === true ? { blocking: true } : {}) });
-  // On a line of its own: text after a line break would not be in the comment.
+  // The mark must stay on one line: text after a line break would not be part of the comment.
   const mark = `${MARK}${kept.replace(/[\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16)}`)}\n`;
   const called = `printf '%s' "$event" | sh -c ${quoted(command)}`;
   if (hook?.blocking !== true) return `${mark}${called} >/dev/null\n`;
   return `${mark}reason=$(${called} 2>&1 >/dev/null)\n[ $? -eq 2 ] && cancel "$reason"\n`;
 }
 
-/** Our own programs name the command that they run; any other program is itself the command. */
+/**
+ * Reads the command of a program. A program from this converter contains its command; any other program is the command.
+ */
 function read(text: string, name: string): Read {
   const file = name.split(/[\\/]/).at(-1) ?? '';
   const event = file.replace(/\.ps1$/, '');
@@ -106,7 +109,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // A line that a user edited: it states nothing.
+    // A user has edited the line, so it cannot be parsed.
     return undefined;
   }
 }

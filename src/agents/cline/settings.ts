@@ -9,7 +9,7 @@ import type { HookCommand, Places, Scope, Settings, SettingsFile } from '../cont
 import { commandOf, isOurCommand } from '../files/our-command.ts';
 import { wholeFile } from '../files/whole-file.ts';
 
-/** Names of files, with the event in the command: the SDK uses names of its own in its payloads. */
+/** Names of files, with the event of their command: payloads of the SDK use different names. */
 const programs: Readonly<Record<string, string>> = {
   TaskStart: 'TaskStart',
   TaskResume: 'TaskResume',

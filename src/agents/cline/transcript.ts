@@ -42,7 +42,7 @@ export const transcript: Transcript = {
       /[\\/]([^\\/]+)[\\/]\1\.messages\.json$/.exec(path)?.[1] ??
       /[\\/]([^\\/]+)[\\/]ui_messages\.json$/.exec(path)?.[1] ??
       (path.endsWith(MESSAGES) ? leadIn(fieldsOf(document?.json())) : undefined);
-    // A subagent in a folder of its own is read with the session that began it.
+    // A subagent in a separate folder is read with the session that launched it.
     return session === undefined || session.includes(OF_SUBAGENT) ? [] : [{ session }];
   },
   read: {
@@ -126,12 +126,12 @@ function sessionMessages(messages: readonly unknown[], name = 'message'): Transc
 const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields): boolean =>
   (count(inputTokens) ?? 0) >= (count(cacheReadTokens) ?? 0) + (count(cacheWriteTokens) ?? 0);
 
-/** The files of subagents. They carry the ids that hooks use; a task of a team adds its own. */
+/** Reads the files of subagents. They have the same ids as the hooks; tasks of a team have an additional id. */
 function subagentsOf({ path, beside = [], companions }: ReadFile): TranscriptEntry[] {
   const root = basename(path, MESSAGES);
   return beside.flatMap((file, i) => {
     const { messages, agent } = parsed(companions[i]?.toString('utf8') ?? '');
-    // A file of another session, in a folder of many.
+    // The file belongs to another session in the same folder.
     if (agent === 'lead') return [];
     const name = basename(file, MESSAGES)
       .replace(root + OF_SUBAGENT, '')
@@ -159,7 +159,7 @@ function subagent(id: string, name: string, messages: readonly unknown[]): Trans
   };
   const last = entries.at(-1);
   if (last === undefined || !('over' in last)) return [starts, ...entries];
-  // The answer of a subagent is its end.
+  // A subagent ends with its answer.
   const ends: TranscriptEntry = {
     ...both,
     event_type: 'Session.End',
@@ -170,7 +170,7 @@ function subagent(id: string, name: string, messages: readonly unknown[]): Trans
   return [starts, ...entries, ends];
 }
 
-/** Sorts by time; a reading without a time stays behind its predecessor. */
+/** Sorts by time. A reading without a time stays after its predecessor. */
 function inOrder(entries: readonly TranscriptEntry[]): TranscriptEntry[] {
   let lastMs = 0;
   const timed = entries.map(each => {
@@ -299,10 +299,10 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Transcrip
     const used = parsed(text(words) ?? '');
     const input = count(used.tokensIn);
     const output = count(used.tokensOut);
-    // Not filled yet: the response follows or never came.
+    // The row has no tokens yet: the response follows later, or never arrived.
     if (input === undefined && output === undefined) return [];
     const ofThen = models.findLast(({ fromMs }) => fromMs <= (atMs ?? Number.POSITIVE_INFINITY));
-    // The models of a sum are unknown.
+    // The models of a sum over several requests are unknown.
     const { model, provider } = (of === 'request' ? ofThen : undefined) ?? {};
     const tokens = {
       input,
@@ -315,7 +315,7 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Transcrip
     };
     const response = responded(`${of}-${atMs ?? count(ts)}`, atMs, { model, provider }, tokens);
     if (of === 'request') return [response];
-    // Requests whose rows the user removed were reported before, if the session has hooks.
+    // If the session has hooks, the requests whose rows the user removed were reported before.
     return [
       { ...response, facts: { ...response.facts, sum: 'turn' }, unless: of === 'deleted' ? 'hooked' : undefined },
     ];
@@ -383,7 +383,7 @@ function parsed(json: string): Fields {
   try {
     return fieldsOf(JSON.parse(json));
   } catch {
-    // The file is incomplete or something else: nothing is known.
+    // The file is incomplete or has another format.
     return {};
   }
 }

@@ -34,14 +34,14 @@ export function item(place: Place): TranscriptEntry[] {
 }
 
 /**
- * Notes the time that the next response answers. A response that is still being written may have calls that already
- * return.
+ * Stores the time of the row that the next response answers. A call may return before all rows of its response are
+ * written.
  */
 function heard(place: Place): void {
   note(place, recalled(place, 'said') === undefined ? 'asked' : 'heard', place.atMs);
 }
 
-/** Old files mark a prompt only by its message; texts that the program inserted are marked. */
+/** Reads the prompt of an old file, which is a plain message. Texts that the program inserted are marked. */
 function barePrompt(place: Place): TranscriptEntry[] {
   const { payload, atMs, turn } = place;
   if (payload.role !== 'user' || atMs !== undefined || turn !== undefined) return [];
@@ -105,7 +105,7 @@ interface Ending {
   launched?: string | undefined;
 }
 
-/** Reads the end of a call. Of its text only the lines that the program itself put before the output are read. */
+/** Reads the end of a call. Of its text, only the lines that Codex adds before the output are read. */
 function returned(place: Place): TranscriptEntry[] {
   const { payload, memory } = place;
   const call = word(payload.call_id);
@@ -138,8 +138,8 @@ function returned(place: Place): TranscriptEntry[] {
 }
 
 /**
- * Outputs are written in the order of their calls. An output that waited behind the output of an earlier call was ready
- * when the stated time of its call was over.
+ * Returns the time at which an output was ready. Outputs are written in the order of their calls, so an output may wait
+ * for the output of an earlier call. Then its call ended at its start plus its stated duration.
  */
 function readyMs(place: Place, call: string, wallMs: number | undefined): number | undefined {
   const { memory, atMs } = place;
@@ -162,7 +162,7 @@ function headOf(output: string): string {
   return output.slice(0, end < 0 ? 400 : Math.min(end, 400));
 }
 
-/** The texts of refusals, with the source that refused. */
+/** The texts of refusals, with the source of each refusal. */
 const refusals: readonly (readonly [RegExp, DecisionSource])[] = [
   [/^[\w ]{1,32} blocked by \w{1,32} hook\b/, 'hook'],
   [/^patch rejected: .*\bsandbox\b/, 'sandbox'],
@@ -184,7 +184,7 @@ function endingOf(output: string): Ending {
   if (failures.test(head)) return { success: false };
   const seconds = /^Wall time:? ([\d.]{1,16}) seconds/m.exec(head)?.[1];
   const wallMs = seconds === undefined ? undefined : Math.round(Number(seconds) * 1_000);
-  // The times of the rows are better than a rounded duration, and than none.
+  // The times of the rows are more exact than a rounded duration.
   const durationMs = /\.\d{3}/.test(seconds ?? '') && wallMs !== 0 ? wallMs : undefined;
   if (/^(?:Wall time:? [\d.]{1,16} seconds\n)?aborted by user/.test(head)) return { interrupted: true, wallMs };
   const script = /^Script (completed|failed)/.exec(head)?.[1];
@@ -243,8 +243,9 @@ interface Decided {
 }
 
 /**
- * The decision about a call that ended. As hooks do, a rollout allows each command that ran, and other calls that
- * succeeded. An interruption is the user's answer to a question that is open; a command that leaves the sandbox asks one.
+ * Returns the decision about a call that ended. As with hooks, each command that ran was allowed, and other calls were
+ * allowed if they succeeded. If the user was asked, an interrupt is a denial by the user. The user is asked about
+ * commands that leave the sandbox.
  */
 function decisionOn({ memory }: Place, call: string, tool: string, ending: Ending): Decided | undefined {
   const { denied, interrupted, success } = ending;
@@ -273,7 +274,7 @@ export function searched(place: Place, call: string | undefined): TranscriptEntr
   ];
 }
 
-/** The form of the ids that calls nested in a script have, in hooks and rollout alike. */
+/** The form of the ids of calls within a script. Hooks and the rollout have the same ids. */
 const NESTED = /^exec-[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
 /** Items of the paginated mode: prompts, and the ends of calls by their ids. */
@@ -304,12 +305,12 @@ export function itemCompleted(place: Place): TranscriptEntry[] {
   // Older versions give such a call another id in hooks.
   if (!NESTED.test(id))
     return [before, ...after].map(entry => ('over' in entry ? entry : { ...entry, unless: 'hooked' as const }));
-  // An item without a duration does not know the start.
+  // Without a duration, the start of the call is unknown.
   return [startMs === at.atMs ? { ...before, unless: 'hooked' } : before, ...after];
 }
 
 function endingOfItem(done: Fields): Ending {
-  // Codex measures short commands from a moment when they are over: the times of the rows are better.
+  // Codex starts to measure a short command after it has ended, so the times of the rows are more exact.
   const durationMs = spanMs(done.duration) || undefined;
   if (done.status === 'declined') return { denied: 'unknown' };
   if (done.type === 'CommandExecution')

@@ -2,10 +2,10 @@
  * Codex CLI. Facts: the hook layer's source of August 2026 (0.149) and the published input schemas of 0.159.2, with
  * captures of 0.147.0, 0.154.0 and 0.160.0; runs of 0.169.0. Checked 2026-11-19.
  *
- * A subagent's hooks carry the session id of the root and its own thread id as `agent_id`; `turn_id` names the turn. A
- * shell command counts as completed whatever it returned, and a call that failed, was refused or was aborted has no
- * closing hook: the rollout states how a call ended. In code mode hooks report the calls of a script (`exec-…`), and the
- * rollout reports the script as well.
+ * A subagent's hooks have the session id of the root, and the id of the subagent's thread as `agent_id`; `turn_id`
+ * names the turn. In hooks, a shell command counts as completed with any exit code, and a call that failed, was refused
+ * or was aborted has no closing hook. Only the rollout states how a call ended. In code mode, hooks report the calls of
+ * a script (`exec-…`), and the rollout reports the script as well.
  */
 import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
@@ -50,12 +50,12 @@ const events: Record<string, HookEvent> = {
   },
   SessionEnd: {
     edge: true,
-    // The reason is always `other`: it stays unknown.
+    // The reason is always `other`, so the event has no reason.
     read: fields => [reading(fields, { event_type: 'Session.End', data: {} })],
   },
   UserPromptSubmit: {
     edge: true,
-    // Input that steers the running turn has the id of that turn and opens nothing.
+    // Input that steers the running turn has the id of that turn and opens no turn.
     read: fields => [
       reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
     ],
@@ -186,7 +186,7 @@ export const codex: Agent = {
     if (name === undefined || session === undefined) return 0;
     const known = Object.hasOwn(events, name);
     if (ROLLOUT.test(text(fields.transcript_path) ?? '')) return known ? 1 : 0.9;
-    // Its inputs are closed: a field of another agent proves another agent.
+    // Codex documents all fields of its payloads, so an unknown field proves that the payload is from another agent.
     if (!Object.keys(fields).every(key => inputs.has(key))) return 0;
     const isOwnId = UUID_V7.test(session);
     const hasModel = word(fields.model) !== undefined;
@@ -239,8 +239,8 @@ const inputs = new Set([
 ]);
 
 /**
- * A background thread that writes memories, if that feature is on; it belongs to no session. Seen in captures of
- * 0.160.0.
+ * Returns true for the background thread of the memories feature. It does not belong to any session. Seen in captures
+ * of 0.160.0.
  */
 const isMemoryWriter = (fields: Fields): boolean =>
   fields.transcript_path === null && /[\\/]\.codex[\\/]memories[\\/]?$/.test(text(fields.cwd) ?? '');
@@ -273,8 +273,8 @@ const answer = (fields: Fields, response: string | undefined): Reading =>
   });
 
 /**
- * Hooks, `notify` and the rollout report the same of a turn. If a hook makes the turn continue, its end comes again
- * under its id.
+ * Returns the key of the end of a turn, which hooks, `notify` and the rollout share. If a hook makes the turn continue,
+ * its end is reported again with the same id.
  */
 function turnKey(fields: Fields, keyOf: (turn: string) => string): string | undefined {
   const turn = word(fields.turn_id);

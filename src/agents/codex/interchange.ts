@@ -73,7 +73,7 @@ export const interchange: Provider = {
       isFile: /(^|[\\/])\.codex[\\/](hooks\.json|config\.toml)$/,
       ...hooks,
       read: (text, name) => (/\.toml$/i.test(name) ? readToml(text, name) : hooks.read(text, name)),
-      // A file with any other type is refused as a whole.
+      // Codex rejects the whole file if it contains any other type.
       fileKeys: ['description'],
       matching: { how: 'expression', listsNames: true },
       fields: {

@@ -63,7 +63,7 @@ export function entryAt(place: Place, reading: TranscriptReading): TranscriptRea
   };
 }
 
-/** Returns true for a thread whose tokens count, but which says nothing of the session's turns. */
+/** Returns true for a thread whose tokens count, but which does not start or end turns of the session. */
 export const isAside = ({ memory }: Place): boolean => memory.recall('place', 'aside') !== undefined;
 
 /** Versions before the envelope: a first line with the id, then bare items. */

@@ -1,11 +1,12 @@
 /**
- * Codex's hooks (source of 0.149, published schemas of 0.159; checked 2026-11-18): `hooks.json`, or tables in `config.toml`. Both
- * of one folder run, with a warning, so ours stand where hooks stand already. Timeouts are in seconds; those of `SessionEnd` and
- * `Interrupt` are cut to 3. A person approves each command once, by a hash of its text and its timeout: both stay the same
- * as long as they can. Ours are not asynchronous: versions before 0.148 leave out what is.
+ * Codex's hooks (source of 0.149, published schemas of 0.159; checked 2026-11-18) are in `hooks.json`, or in tables of
+ * `config.toml`. If a folder has both, Codex runs both with a warning, so our entries are written into the file that
+ * has hooks already. Timeouts are in seconds; those of `SessionEnd` and `Interrupt` are cut to 3. A person approves
+ * each command once. The approval is a hash of the command and its timeout, so both should never change. Our entries
+ * are not asynchronous: versions before 0.148 skip asynchronous hooks.
  *
- * The Python package of this name registered no hook: it put its endpoint into `[otel]`, as the address of traces for an
- * exporter of logs, which nobody else would do.
+ * The Python package of this name registered no hook. It wrote its endpoint into `[otel]`, as an exporter of logs with
+ * the address of traces. This combination identifies the package.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -123,7 +124,7 @@ function removeOurs(toml: string): string | undefined {
   for (let edited = toml; ; ) {
     const read = readToml(edited);
     if (!read.ok) return edited;
-    // From the end, so that the first entry of a file that was created for ours goes last.
+    // Tables are removed from the end, so that the first entry of a file that `enable` created is removed last.
     const goes = read.tables.findLast(isOurTable) ?? read.tables.findLast(isOfThePythonPackage(read.value));
     if (!goes) return edited;
     const rest = cutTable(edited, goes);

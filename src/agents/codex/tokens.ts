@@ -66,7 +66,7 @@ export function record(place: Place): TranscriptEntry[] {
   return responded({ ...place, turn: word(payload.turn_id) ?? place.turn }, response, response, usage);
 }
 
-/** Classes that are not stated are no part of the total. */
+/** A class of tokens that the record does not state is not compared. */
 export const isSame = (usage: Total, readTokenCount: string | undefined): boolean => {
   const known = JSON.parse(readTokenCount ?? '{}') as Total;
   return readTokenCount !== undefined && classes.every(name => (usage[name] ?? 0) === (known[name] ?? 0));

@@ -53,7 +53,7 @@ export function hookName(call: Fields): string {
 export const isOwnTool = (tool: string): boolean =>
   Object.hasOwn(actions, tool) && tool !== 'Bash' && tool !== 'apply_patch' && !isUnasked(tool);
 
-/** Returns true for a tool that nothing has to permit, and that no hook reports. */
+/** Returns true for a tool that needs no permission and that hooks do not report. */
 export const isUnasked = (tool: string): boolean => ['exec', 'web_search', 'write_stdin'].includes(tool);
 
 const MCP = /^mcp__(.+?)__(.+)$/s;
@@ -75,7 +75,7 @@ export function launchedBy(tool: string, input: Fields, id?: string): NonNullabl
   return { id, agent: word(input.agent_type) ?? word(input.agent_role) ?? 'default' };
 }
 
-/** Returns the id of the thread that a call spawned, from its answer; nothing else of the answer is read. */
+/** Returns the id of the thread that a call spawned. Only this id is read from the answer. */
 export const spawnedThread = (answer: string): string | undefined =>
   /"agent_id"\s*:\s*"([0-9a-zA-Z-]{1,64})"/.exec(answer.slice(0, 4_096))?.[1];
 

@@ -3,8 +3,8 @@
  * subagent is a thread that names the thread which spawned it. Facts: source of August 2026 and rollouts of 0.118 to
  * 0.154; checked 2026-11-18.
  *
- * Tokens: a thread adds up, and the same total is written repeatedly, so a response is the difference of two totals.
- * Since 0.154 each response has a record of its own, which then counts alone.
+ * Tokens: a rollout states the totals of a thread, and repeats the same total. So the usage of a response is the
+ * difference of two totals. Since 0.154, each response has its own record, and only the records count.
  *
  * A forked thread begins with a copy of its parent's rows under new times. The copy is skipped up to the first own
  * turn, and the total there is the base.
@@ -187,7 +187,7 @@ const isPart = ({ type, payload, timestamp }: Fields): boolean =>
   word(fieldsOf(payload).type) !== undefined &&
   word(timestamp) !== undefined;
 
-/** Returns what a spawned thread states of its origin. */
+/** Returns the parent and the kind of a spawned thread. */
 function spawnOf(meta: Fields): { parent: string; kind: string | undefined } | undefined {
   const spawn = fieldsOf(fieldsOf(fieldsOf(meta.source).subagent).thread_spawn);
   const parent = word(spawn.parent_thread_id) ?? word(meta.parent_thread_id);
@@ -232,7 +232,7 @@ function began(place: Place): TranscriptEntry[] {
     note(place, 'copied', 1);
     note(place, 'forked', 1);
   }
-  // A subagent runs from the start to the end of a turn of its own.
+  // A subagent has one turn. The subagent starts and ends with this turn.
   if (!isAside(place) && file.subagent === undefined)
     note(place, 'opening', Number.isNaN(createdMs) ? place.atMs : createdMs);
   return [];
@@ -258,7 +258,7 @@ function isCopied(place: Place): boolean {
   return !isOwn;
 }
 
-/** Of a copy only the state at its end counts. */
+/** Reads a copied row. Of the copied rows, only the state after the last one counts. */
 function copied(place: Place): TranscriptEntry[] {
   const { type, payload } = place;
   if (type === 'turn_context') context(place);

@@ -19,13 +19,15 @@ export function turnBegan(place: Place): TranscriptEntry[] {
   ];
 }
 
-/** The end of a turn that no row states, because its program was killed: the next turn has begun. */
+/** Ends a turn whose end has no row, because the program was killed. It ends when the next turn begins. */
 function leftOver(place: Place): TranscriptEntry[] {
   const { turn, memory, atMs } = place;
   return turn === undefined || memory.recall('place', 'over') === turn ? [] : [{ over: 'turn', id: turn, atMs }];
 }
 
-/** A headless program runs one turn: each later one resumes the session. In a terminal no row states a resume. */
+/**
+ * Resumes the session for each later turn of a headless program, which runs one turn. In a terminal, no row states it.
+ */
 function resumed(place: Place, turn: string): TranscriptEntry[] {
   const { turn_trigger: trigger } = fieldsOf(place.payload.turn_attribution);
   if (isAside(place) || trigger !== 'exec' || recalled(place, 'turns') === 1) return [];

@@ -53,7 +53,7 @@ export type Reading = Body & {
   atMs?: number | undefined;
 };
 
-/** The kinds of span that wait until they are settled. */
+/** The kinds of spans that wait until they are settled. */
 export type Settling = 'action' | 'turn' | 'subagent' | 'session';
 
 export interface HookEvent {
@@ -216,7 +216,7 @@ export interface Transcript {
    */
   sessions(file: TranscriptFile, start: Start, look?: Look): FoundSession[];
   readonly read: Reader;
-  /** Files of other versions in another form, recognized by their names. */
+  /** Readers for files of other versions in another format, which their names identify. */
   readonly others?: readonly { readonly fits: (path: string) => boolean; readonly read: Reader }[];
   /** Forms of transcripts that are not read: an import counts the files and states the reason. */
   readonly unread?: readonly UnreadForm[];
@@ -338,7 +338,7 @@ export interface Document {
   json(): unknown;
 }
 
-/** The yield of a row: readings, and evidence that something is over. */
+/** The results of a row: readings, and evidence that a turn, a subagent or the session is over. */
 export type TranscriptEntry = TranscriptReading | Over;
 
 /**

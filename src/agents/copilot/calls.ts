@@ -29,7 +29,7 @@ function mcpOf(data: Fields): { server: string | undefined; tool: string | undef
   return tool === undefined ? undefined : { server: word(data.mcpServerName), tool };
 }
 
-/** A command that the user typed between prompts is no action of the agent. */
+/** A command that the user typed between prompts is not an action of the agent. */
 export function typedByPerson({ data, memory }: Row): TranscriptEntry[] {
   const call = word(data.toolCallId);
   if (call !== undefined) memory.remember('typed', call, '1');
@@ -85,7 +85,7 @@ function resultOf(
   return { success: (exitCode ?? 0) === 0 ? stated : false, exitCode, output: result.content };
 }
 
-/** A rule refuses without a row of its own: only the error of the call states it. */
+/** If a rule denies a call, there is no row of the decision. Only the error of the call states the denial. */
 function denialOf({ data, memory }: Row, call: string): { source: DecisionSource } | undefined {
   const stated = own(denials, memory.recall('denied', call) ?? '');
   if (stated !== undefined) return stated;
@@ -94,7 +94,9 @@ function denialOf({ data, memory }: Row, call: string): { source: DecisionSource
   return { source: / denied due to the following rules/.test(text(message) ?? '') ? 'config' : 'unknown' };
 }
 
-/** No hook of VS Code reports a failed call; if hooks know the call by this id, it is at least over. */
+/**
+ * Hooks of VS Code do not report failed calls. If a hook has reported the start under this id, the call is over now.
+ */
 const failedInChat = (row: Row, call: string): TranscriptEntry =>
   entryOf(row, {
     event_type: 'vendor.copilot.tool_failed',
@@ -111,7 +113,7 @@ const denials: Readonly<Record<string, { source: DecisionSource; policy?: string
   'denied-no-approval-rule-and-could-not-request-from-user': { source: 'mode', policy: 'no-approval' },
 };
 
-/** The words of the log for what decided about a call. */
+/** The names in the log for the source of a decision. */
 const deciders: Readonly<Record<string, DecisionSource>> = {
   user: 'user',
   interactive: 'user',
@@ -158,7 +160,7 @@ export function permissionGiven(row: Row): TranscriptEntry[] {
   if (denial.policy === undefined) return [decided];
   return [
     decided,
-    // No hook reports it; without the call, which hooks know under another name.
+    // Hooks do not report this event. The call is left out, because hooks name it differently.
     entryOf(row, {
       event_type: 'Policy.Blocked',
       actor: 'system',

@@ -3,14 +3,14 @@
  * pages of 2026-10, measurements of CLI 1.0.41 to 1.0.102, recordings of VS Code of 2026-02 and 2026-05;
  * checked 2026-11-19.
  *
- * The spelling of a hook in the settings decides its payload: a camelCase name gives a camelCase payload that does not
- * name its event, a PascalCase name gives a snake_case payload that does. VS Code's own chat agent sends a third kind,
- * in which calls have ids; elsewhere calls pair by tool and arguments, in order. No hook names a turn, a model or
- * tokens. In the cloud a payload may lack the session's id: then a job is one session, identified by the process that
- * runs its hooks.
+ * The spelling of a hook's name in the settings decides the form of its payload. A camelCase name gives a camelCase
+ * payload without the name of the event. A PascalCase name gives a snake_case payload with the name. VS Code's own chat
+ * agent sends a third form, in which calls have ids; in the other forms, calls pair by tool and arguments, in order. No
+ * hook has a turn, a model or tokens. In the cloud, a payload may lack the session's id. Then a job is one session,
+ * which the process that runs the hooks identifies.
  *
- * Hooks of a subagent of the CLI carry its own session id, and do not name the subagent that starts. The event log of the
- * CLI has both, so it reports what it has.
+ * Hooks of a subagent of the CLI have the session id of the subagent, and do not name the subagent that starts. The event
+ * log of the CLI has both facts, so the log reports the events of subagents.
  */
 import type { EndReason, Facts, Fields, StartReason } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
@@ -33,7 +33,7 @@ const notificationTypes: Record<string, string> = { permission_prompt: 'ToolPerm
 
 const sessionStart: HookEvent = {
   edge: true,
-  // The first prompt, if it is stated here, is repeated by an event of its own.
+  // If this payload has the first prompt, a separate event repeats the prompt.
   read: fields => [
     reading(fields, {
       event_type: 'Session.Start',
@@ -130,7 +130,7 @@ const failedAction: HookEvent = {
   },
 };
 
-/** Rules apply before the user is asked: that a call ran does not show which of them allowed it. */
+/** A call that ran may have been allowed by a rule or by the user, since rules apply before the user is asked. */
 const letThrough = (call: string | undefined, memory: Memory): NonNullable<Facts['decision']> | undefined =>
   wasAsked(call, memory) ? { source: 'unknown', basis: 'inferred' } : undefined;
 
@@ -268,12 +268,12 @@ const notified: HookEvent = {
   },
 };
 
-/** The prompt again, as it is sent. */
+/** Repeats the prompt in the form in which it is sent to the model. */
 const transformed: HookEvent = { register: false, read: () => [] };
 
 /**
- * The CLI writes an event log that states ids, outcomes and decisions, none of which its hooks have. So in its sessions
- * the log reports these events, and the hook only says when to read it.
+ * The CLI writes an event log with ids, outcomes and decisions, which its hooks do not have. So in sessions of the CLI
+ * the log reports these events, and the hook only triggers the reading of the log.
  */
 const unlessLogged = (event: HookEvent): HookEvent => ({
   ...event,
@@ -295,7 +295,7 @@ const events: Record<string, HookEvent> = {
   // From older descriptions.
   preToolUseFailure: unnamed(failedAction),
   agentStop: unnamed(unlessLogged(stopped)),
-  // It has only this name.
+  // There is no PascalCase name for this event.
   subagentStart: unlessLogged(subagentStarted),
   subagentStop: unnamed(unlessLogged(subagentStopped)),
   errorOccurred: unnamed(unlessLogged(errorOccurred)),
@@ -328,8 +328,8 @@ function signs(fields: Fields): number {
   const known = Object.hasOwn(events, name);
   if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
   if (word(fields.session_id) === undefined) return 0;
-  // Claude Code's names and fields, with a time. A transcript at another place than above is a sign of other agents that
-  // send a time, too.
+  // The payload has Claude Code's names and fields, and a time. Other agents send a time too: a transcript in another
+  // folder than above indicates such an agent.
   if ('transcript_path' in fields) return known && !shared.has(name) ? 0.6 : 0;
   return known ? 0.7 : 0.3;
 }
@@ -356,7 +356,7 @@ export const copilot: Agent = {
   eventName,
   eventByShape,
   session(fields, sender) {
-    // Hooks inside a subagent carry its own id.
+    // Hooks inside a subagent have the id of the subagent.
     const logged = EVENT_LOG.exec(text(fields.transcriptPath) ?? text(fields.transcript_path) ?? '')?.[1];
     if (logged !== undefined) return logged;
     const id = word(fields.sessionId) ?? word(fields.session_id);
@@ -392,7 +392,10 @@ const VSCODE_ID = '__vscode-';
 const isLog = (path: string | undefined): boolean =>
   path !== undefined && (EVENT_LOG.test(path) || CHAT_LOG.test(path));
 
-/** Hooks of the CLI name the event log, or no transcript; those of VS Code name a transcript or a call. */
+/**
+ * Returns true for the CLI: its hooks name the event log or no transcript; hooks of VS Code name a transcript or a
+ * call.
+ */
 function isLogged(fields: Fields): boolean {
   const id = text(fields.sessionId) ?? text(fields.session_id) ?? '';
   if (!SESSION_ID.test(id) || fields.tool_use_id !== undefined || fields.hookEventName !== undefined) return false;
@@ -406,7 +409,7 @@ function eventName(fields: Fields): string | undefined {
   return word(fields.hook_event_name) ?? word(fields.hookEventName);
 }
 
-/** Returns the event of a camelCase payload, which does not name it: each event has fields of its own. */
+/** Returns the event of a camelCase payload, which has no name: each event has characteristic fields. */
 function eventByShape(fields: Fields): string | undefined {
   const has = (key: string): boolean => fields[key] !== undefined;
   if (has('errorContext')) return 'errorOccurred';
@@ -431,7 +434,7 @@ function conversationOf(id: string): string {
     const decoded = atob(id.slice(CHAT_URI.length));
     return /^[\w-]{1,64}$/.test(decoded) ? decoded : id;
   } catch {
-    // Another address: the address itself is the id.
+    // The address has another form: the whole address is the id.
     return id;
   }
 }
@@ -453,7 +456,7 @@ const toolUse = (fields: Fields): ToolUse => ({
   input: inputOf(fields.toolArgs ?? fields.tool_input ?? fields.toolInput),
 });
 
-/** Two hooks of one call may spell the tool differently, so the action identifies it. */
+/** Two hooks of one call may spell the tool differently, so the call is identified by its action. */
 function callOf(fields: Fields): Call {
   const { action, input } = toolUse(fields);
   return { id: word(text(fields.tool_use_id)?.split(VSCODE_ID, 1)[0]), tool: action, input };

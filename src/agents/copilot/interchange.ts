@@ -1,6 +1,6 @@
 /**
- * Copilot's hooks in terms of the Hook Interchange Format, which knows two of it: the command line and VS Code. Its registries of
- * 2026.03 and 2026.04, the vendors' hook references of autumn 2026.
+ * Copilot's hooks in terms of the Hook Interchange Format, which has two providers for Copilot: the command line and VS
+ * Code. Sources: its registries of 2026.03 and 2026.04, the vendors' hook references of autumn 2026.
  */
 
 import { flat } from '../../interchange/layouts.ts';
@@ -50,7 +50,7 @@ export const copilotCli: Provider = {
     },
     blocks: { agent_stop: 'retry', subagent_stop: 'retry' },
     supports: { ...cliDraft.supports, custom_env: 'yes' },
-    // Compared with the whole name.
+    // The pattern has to match the whole name.
     matching: { how: 'expression' },
   },
   also: {
@@ -73,7 +73,7 @@ export const copilotCli: Provider = {
         'releases of Copilot CLI differ in whether a hook that exits with 2 stops a tool: one that prints permissionDecision does in all of them',
     },
   },
-  // A failing hook is ignored whatever its exit code is: it must deny explicitly.
+  // A failing hook is ignored for every exit code, so a hook must deny explicitly.
   stub(reason) {
     const answer = JSON.stringify({ permissionDecision: 'deny', permissionDecisionReason: reason });
     return {
@@ -142,7 +142,7 @@ export const vsCodeCopilot: Provider = {
     native: {
       title: 'hooks file',
       file: '.github/hooks/hooks.json',
-      // The other Copilot reads the same folder, and it is asked first.
+      // Never recognized by its path: the provider of the command line has the same folder and takes precedence.
       isFile: /(?!)/,
       ...flat('.github/hooks/hooks.json'),
       matching: { how: 'none' },

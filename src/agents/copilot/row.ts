@@ -1,4 +1,4 @@
-/** A row of the event log, and what its readings share. */
+/** A row of the event log, and the values that all of its readings share. */
 import type { Fields } from '../../event/event.ts';
 import type { Memory, TranscriptReading } from '../contract/contract.ts';
 
@@ -25,6 +25,6 @@ export function entryOf(row: Row, reading: Omit<TranscriptReading, 'key'> & { ke
   } as TranscriptReading;
 }
 
-/** A reading that a hook of the chat agent in VS Code makes too, with the same id or without any. */
+/** Returns a reading that a hook of the chat agent in VS Code also reports, with the same id or without an id. */
 export const sharedEntry = (row: Row, reading: Parameters<typeof entryOf>[1]): TranscriptReading =>
   entryOf(row, { unless: row.isChat ? 'hooked' : undefined, ...reading });

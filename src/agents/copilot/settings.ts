@@ -61,7 +61,7 @@ export const settings: Settings = {
   }),
 };
 
-/** A switch for all hooks, in each settings file and each hook file. */
+/** Reads the setting that disables all hooks, in each settings file and each hook file. */
 function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
   const project = join(places.project, '.github');
   const files = [

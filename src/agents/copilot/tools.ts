@@ -1,12 +1,12 @@
 /**
- * The names of tools in three spellings: the runtime's own, Claude Code's (in hooks configured under its event names),
- * and those of the chat agent in VS Code. The sets are open.
+ * The names of tools in three spellings: those of the runtime, those of Claude Code (in hooks that are configured under
+ * Claude Code's event names), and those of the chat agent in VS Code. The sets are open.
  */
 import type { Facts, Fields } from '../../event/event.ts';
 import { isFields, own, text, word } from '../../lib/read.ts';
 
 export const actions = {
-  // The runtime's.
+  // Names of the runtime.
   apply_patch: 'code_edit',
   ask_user: 'ask_user_question',
   bash: 'shell',
@@ -28,7 +28,7 @@ export const actions = {
   web_fetch: 'web_search',
   web_search: 'web_search',
   write_agent: 'write_agent',
-  // Under Claude Code's event names.
+  // Names in hooks under Claude Code's event names.
   Agent: 'agent',
   AskUserQuestion: 'ask_user_question',
   Bash: 'shell',
@@ -40,7 +40,7 @@ export const actions = {
   WebFetch: 'web_search',
   WebSearch: 'web_search',
   Write: 'write_file',
-  // VS Code's.
+  // Names of VS Code.
   await_terminal: 'await_terminal',
   copilot_createDirectory: 'create_directory',
   copilot_createFile: 'write_file',
@@ -80,7 +80,7 @@ export function toolOf(name: string, mcp?: { server: string | undefined; tool: s
   return { action: `mcp:${called}`, facts: { tool: called, mcp: { server: mcp?.server ?? server ?? 'unknown' } } };
 }
 
-/** Arguments are an object in some builds and its JSON in others; a patch is neither. */
+/** Some builds send arguments as an object, others as JSON text. A patch is plain text. */
 export function inputOf(value: unknown): Fields {
   if (isFields(value)) return value;
   if (typeof value !== 'string' || value === '') return {};
@@ -97,7 +97,7 @@ export function launchedBy(action: string, input: Fields): Facts['launches'] {
   return action === 'agent' ? { agent: word(input.agent_type) ?? word(input.subagent_type) } : undefined;
 }
 
-/** The result of a shell ends with the exit code; the rest of it is never read. */
+/** Reads the exit code from the end of a shell's result. The rest of the result is never read. */
 export function exitCodeOf(action: string, result: unknown): number | undefined {
   if (action !== 'shell') return undefined;
   const code = /<(?:exited|shellId: [\w-]{1,40} completed) with exit code (\d{1,3})>\s*$/.exec(

@@ -3,13 +3,13 @@
  * the transcript of the chat agent in VS Code, with the same envelope and fewer rows. Facts: the vendor's published
  * event types of 2026-08, recordings of CLI 1.0.45, 1.0.77 and 1.0.78 and of VS Code 1.109; checked 2026-11-18.
  *
- * Since 1.0.102 a row states the exact tokens of each response. Before, the log stated the model and the output tokens,
- * and at the end of the program the sum of the whole session for each model. That sum, less the known part, is reported
- * as one; a resumed session continues it. A killed session has no sum.
+ * Since 1.0.102, a row has the exact tokens of each response. Older logs have the model and the output tokens of each
+ * response and, at the end of the program, the sum of the whole session for each model. That sum without the known part
+ * is reported as one value. A resumed session continues the sum. A killed session has no sum.
  *
- * Hooks of the CLI name neither turns nor calls, and those of a subagent carry its own session id. So the log reports
- * prompts, calls and answers; hooks report the start and the end of a session. The chat agent in VS Code differs: its
- * hooks have ids, so there the hooks report what both contain.
+ * Hooks of the CLI name neither turns nor calls, and hooks of a subagent have the session id of the subagent. So the
+ * log reports prompts, calls and answers; hooks report the start and the end of a session. The hooks of the chat agent
+ * in VS Code have ids, so there the hooks report the events that both have.
  */
 
 import { join } from 'node:path';
@@ -150,7 +150,7 @@ const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
 function started(row: Row, reason: 'new' | 'resume'): TranscriptEntry[] {
   const { data, memory } = row;
   chosen(data.selectedModel, memory);
-  // The sums of a new start begin at zero; those of a resumed session go on.
+  // After a new start, the sums begin at zero. After a resume, they continue.
   if (reason === 'new' && memory.recall('starts', row.id) === undefined) {
     memory.remember('starts', row.id, '1');
     for (const kind of ['sums', 'known']) for (const [of] of memory.list(kind)) memory.forget(kind, of);
@@ -159,7 +159,7 @@ function started(row: Row, reason: 'new' | 'resume'): TranscriptEntry[] {
   return [entryOf(row, { event_type: 'Session.Start', unless: 'hooked', data: { start_reason: reason }, facts })];
 }
 
-/** `auto` is no model; the chosen model follows later. */
+/** `auto` is not a model. The row with the selected model follows later. */
 function chosen(name: unknown, memory: Memory): TranscriptEntry[] {
   const model = word(name);
   if (model !== undefined && model !== 'auto') memory.remember('model', 'chosen', model);
@@ -174,7 +174,7 @@ function prompted(row: Row): TranscriptEntry[] {
   return [sharedEntry(row, { event_type: 'Prompt.Submitted', actor, data: { prompt: text(row.data.content) } })];
 }
 
-/** Notes that the model is asked now, for the main agent or a subagent. */
+/** Stores the time of a request to the model, for the main agent or a subagent. */
 export function asked({ memory, subagent, atMs }: Row): TranscriptEntry[] {
   if (atMs !== undefined) memory.remember('asked', subagent ?? '', String(atMs));
   return [];
@@ -209,7 +209,9 @@ function paid(row: Row): TranscriptEntry[] {
   ];
 }
 
-/** Rows of hooks are written where hooks are registered. The one about an error is the only trace of a retry. */
+/**
+ * Reads the row of a hook, which is written if a hook is registered. Only the row of the error hook reports a retry.
+ */
 function hookBegan(row: Row): TranscriptEntry[] {
   const input = fieldsOf(row.data.input);
   if (row.data.hookType !== 'errorOccurred' || input.errorContext !== 'model_call') return [];
@@ -217,7 +219,7 @@ function hookBegan(row: Row): TranscriptEntry[] {
   return [];
 }
 
-/** The error before this response: the request was repeated. */
+/** Returns a retry if an error preceded this response: the request was repeated. */
 function retried(row: Row): TranscriptEntry[] {
   const error = row.memory.recall('error', row.subagent ?? '');
   if (error === undefined) return [];
@@ -232,7 +234,7 @@ function responded(row: Row): TranscriptEntry[] {
   memory.forget('asked', subagent ?? '');
   const model = word(data.model) ?? memory.recall('model', 'chosen');
   const output = count(data.outputTokens);
-  // A long response may come in pieces, each with the tokens of the whole.
+  // A long response may have several rows, each with the tokens of the whole response.
   const isPiece = (number(data.chunkCount) ?? 1) > 1;
   const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
   const entries: TranscriptEntry[] = [];
@@ -419,7 +421,7 @@ function sumOf(row: Row, model: string, usage: Fields): TranscriptEntry[] {
   const now = CLASSES.map(name => count(usage[name]));
   const before = JSON.parse(memory.recall('sums', model) ?? '[]') as (number | null)[];
   memory.remember('sums', model, JSON.stringify(now));
-  // Some builds restart the sum after a compaction: then no part of it was reported before.
+  // Some builds restart the sum after a compaction. Then no part of the sum was reported before.
   const again = now.some((tokens, i) => (tokens ?? 0) < (before[i] ?? 0));
   const known = JSON.parse(memory.recall('known', model) ?? '[]') as (number | null)[];
   memory.forget('known', model);

@@ -19,7 +19,7 @@ interface Described {
   subject: string;
 }
 
-/** Describes the call of a general hook in the terms that special hooks share. */
+/** Describes the call of a general hook in the same form as the call of a special hook. */
 export function toolCall(fields: Fields): Described {
   const tool = text(fields.tool_name) ?? 'unknown';
   const input = inputOf(fields.tool_input);
@@ -42,8 +42,8 @@ interface KnownCall {
 }
 
 /**
- * Returns the call that a hook is about: by its id, otherwise the oldest call alike that this kind of hook has not
- * reported.
+ * Returns the call of a hook: by its id, otherwise the oldest call with the same subject that this kind of hook has not
+ * reported yet.
  */
 export function callOf(fields: Fields, { kind, subject }: Described, report: Report, memory: Memory): KnownCall {
   const turn = [text(fields.conversation_id) ?? '', text(fields.generation_id) ?? ''];
@@ -55,7 +55,7 @@ export function callOf(fields: Fields, { kind, subject }: Described, report: Rep
   });
   const native = id === undefined ? undefined : (memory.recall('also', id) ?? id);
   const fits = known.filter(each => each.alike && !each.reports.includes(report) && maySpeakOf(each.reports, report));
-  // A special end belongs to a special start, if there is one.
+  // An end from a special hook belongs to a start from a special hook, if there is one.
   const begun = report === 'a' ? fits.find(each => each.reports.includes('b')) : undefined;
   const call = known.find(each => each.id === native) ?? begun ?? fits[0];
   const found = call?.id ?? native ?? `call-${nextNumber('calls', memory)}`;
@@ -65,7 +65,9 @@ export function callOf(fields: Fields, { kind, subject }: Described, report: Rep
   return { id: found, reports };
 }
 
-/** Calls that general hooks reported have an id of their own; the start of a call never follows its end. */
+/**
+ * A call that general hooks reported has its own id, so it is not shared. The start of a call never follows its end.
+ */
 function maySpeakOf(reports: string, report: Report): boolean {
   const over = reports.includes('A') || reports.includes('a');
   switch (report) {
@@ -94,12 +96,12 @@ interface Special extends Described {
   success?: boolean | undefined;
 }
 
-/** The general hooks report the same; builds without them need these hooks. */
+/** Marks a hook whose event the general hooks report too. Builds without general hooks need it. */
 export function covered(event: HookEvent): HookEvent {
   return { ...event, register: false };
 }
 
-/** A call in the sandbox runs without a question, because it can do no harm outside. */
+/** The user is not asked about a call in the sandbox, so the sandbox is the source of the permission. */
 export const heldBySandbox = (call: string, memory: Memory): NonNullable<Facts['decision']> | undefined =>
   memory.recall('sandboxed', call) === undefined ? undefined : { source: 'sandbox', basis: 'inferred' };
 
@@ -124,7 +126,7 @@ export function special(moment: 'before' | 'after', describe: (fields: Fields) =
         ];
       }
       if (reports.includes('B') && !reports.includes('A')) {
-        // The general hook follows and states the result. If it does not come, the call is at least known to be over.
+        // The general hook follows and states the result. If it does not arrive, the call has ended without a result.
         const { call: _call, ...rest } = facts;
         return [
           reading(

@@ -2,13 +2,13 @@
  * Cursor: IDE, CLI (`cursor-agent`) and cloud agents. Facts: the vendor's hook documentation of 2026-06, captures of
  * IDE 3.18.25 and CLI 2026.06.24 to 2026.09.10; checked 2026-11-18.
  *
- * Two families of hooks report one call. The general ones (preToolUse, postToolUse, postToolUseFailure) carry its id.
- * The special ones (shell, MCP, file) do not, and some surfaces send only them. Both find the same call by what it does
- * and report it under the same id, so it is one action whichever family reports it, in any order. The general family
- * states how it ended.
+ * Two families of hooks report each call. The general hooks (preToolUse, postToolUse, postToolUseFailure) have the id
+ * of the call. The special hooks (shell, MCP, file) have no id, and some surfaces send only them. The reader matches
+ * both by the subject of the call (the command, the tool or the file) and reports them under the same id, in any order.
+ * The general hooks state how the call ended.
  *
- * `generation_id` names the turn. Hooks of a subagent carry its own conversation id; the path of its transcript shows
- * its root. Without a transcript path, such a conversation is a session of its own.
+ * `generation_id` names the turn. Hooks of a subagent have the conversation id of the subagent; the path of its
+ * transcript shows the root conversation. Without a transcript path, such a conversation is a separate session.
  */
 import type { AgentMode, Fields } from '../../event/event.ts';
 import { number, own, text, word } from '../../lib/read.ts';
@@ -175,7 +175,7 @@ const events: Record<string, HookEvent> = {
       input: { command: fields.command },
     })),
   ),
-  // States neither the success of the command nor its exit code.
+  // The payload has neither the success of the command nor its exit code.
   afterShellExecution: covered(
     special('after', fields => ({
       kind: 'shell',
@@ -188,8 +188,8 @@ const events: Record<string, HookEvent> = {
   // The general hooks do not name the server.
   beforeMCPExecution: special('before', mcpCall),
   afterMCPExecution: covered(special('after', mcpCall)),
-  // The content was read before; no hook reports the end. Without the general family, this is the only report of a
-  // read.
+  // This hook runs after the file was read, and there is no hook for the end. Without general hooks, it is the only
+  // report of a read.
   beforeReadFile: {
     register: false,
     read(fields, memory) {
@@ -231,8 +231,8 @@ const events: Record<string, HookEvent> = {
     ],
   },
   afterAgentResponse: {
-    // Several in a turn. Its tokens are those of the turn so far, and `stop` repeats them: they are recorded once, at
-    // the end of the turn.
+    // A turn may have several of these. The payload has the tokens of the turn so far, and `stop` repeats them. So they
+    // are recorded once, at the end of the turn.
     read(fields, memory) {
       const generation = word(fields.generation_id);
       const earlier = usageOver(fields, memory, isEarlierTurn(fields));
@@ -271,7 +271,7 @@ const events: Record<string, HookEvent> = {
   subagentStop: {
     edge: true,
     plain: ['duration_ms', 'tool_call_count', 'message_count', 'status'],
-    // The hook carries no id: it is the oldest open subagent of that kind and task.
+    // The hook has no id: it belongs to the oldest open subagent of this kind and task.
     read(fields, memory) {
       const id = endedSubagent(fields, memory);
       const facts = { agent: word(fields.subagent_type) };
@@ -371,7 +371,7 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  // It belongs to no conversation, so there is nothing to record.
+  // The hook does not belong to a conversation, so no event is recorded.
   workspaceOpen: { register: false, read: () => [] },
 };
 
@@ -383,7 +383,7 @@ export const cursor: Agent = {
   signs(fields) {
     const name = eventName(fields);
     const known = name !== undefined && Object.hasOwn(events, name);
-    // Sent with every event, even if hooks of another agent's settings run, and by no other agent.
+    // Only Cursor sends this field. It is in every payload, even if the hook comes from the settings of another agent.
     if (word(fields.cursor_version) !== undefined) return known ? 1 : 0.95;
     if (word(fields.conversation_id) === undefined || name === undefined) return 0;
     const own = ['generation_id', 'workspace_roots', 'user_email'].filter(key => key in fields).length;
@@ -405,7 +405,7 @@ export const cursor: Agent = {
   truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
-  // An empty answer fails if the user set failClosed; this object decides nothing.
+  // With the user's setting `failClosed`, an empty answer would deny the action. An empty object is not a decision.
   reply: { stdout: '{}' },
   settings: { ...settings, obstacles: obstaclesOf(Object.keys(events)) },
   interchange: async () => [(await import('./interchange.ts')).interchange],

@@ -28,7 +28,7 @@ const draft: Facts = {
 
 const shape: Pick<Layout, 'title' | 'fields' | 'matching'> = {
   title: 'hooks file',
-  // Matches the text of a command at shell events, and the tool at MCP events.
+  // A matcher is compared with the text of the command at shell events, and with the tool at MCP events.
   matching: { how: 'expression' },
   fields: {
     command: 'command',
@@ -109,7 +109,7 @@ export const interchange: Provider = {
       file: '.cursor/hooks.json',
       isFile: /(^|[\\/])\.cursor[\\/]hooks\.json$/,
     },
-    // As in the published examples of the format; the product does not read it.
+    // As in the published examples of the format. Cursor does not read this form.
     published: {
       ...shape,
       ...loose('.cursor/hooks.json'),

@@ -3,8 +3,8 @@
  * it. Facts: a transcript of 2026-08, third parties' notes on the format; checked 2026-11-18.
  *
  * A row is a message: a prompt of the user, or a text and calls of the agent. Rows have neither ids nor times, and no
- * results, models or tokens; reasoning is omitted. A session with hooks therefore learns nothing here. For a session
- * without hooks, the prompts and the calls in their order are all there is.
+ * results, models or tokens; reasoning is omitted. So the file is not used for a session with hooks. For a session
+ * without hooks, it gives the prompts and the calls in their order.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -74,7 +74,7 @@ export const transcript: Transcript = {
 
 const DATABASE = /[\\/](?:\.cursor[\\/]chats[\\/].+[\\/]store\.db|Cursor[\\/]User[\\/]globalStorage[\\/]state\.vscdb)$/;
 
-/** A row has a message and its role, and nothing else. */
+/** Returns true for a row with only a message and its role. */
 const isRow = (row: Fields): boolean =>
   row.type === 'turn_ended' ||
   ((row.role === 'user' || row.role === 'assistant') &&
@@ -113,7 +113,7 @@ function begun(memory: Memory): TranscriptEntry[] {
   return [unlessHooked({ key: 'start', event_type: 'Session.Start', data: { start_reason: 'new' } })];
 }
 
-/** A row reports only that a call was made: its result is not recorded. */
+/** Reads a call. The row has no result. */
 function called(key: string, { name, input }: Fields): TranscriptEntry[] {
   const fields = { tool_name: name, tool_input: input };
   const action = { name: actionName(fields), input: fieldsOf(input) };

@@ -2,11 +2,13 @@
  * Factory Droid. Facts: Factory's hooks reference and telemetry documentation of 2026-07-24, recordings of version 0.215;
  * checked 2026-11-19.
  *
- * Its hooks have the form of Claude Code's, but calls have no ids, a failing call has no closing hook, and `droid exec`
- * announces no prompt. Its transcript has all of that, with ids. So in a session with a transcript the hooks tell only
- * its start and end, and when to read the transcript. Without one, calls pair first in, first out.
+ * Its hooks have the form of Claude Code's hooks, but calls have no ids, a failing call has no closing hook, and `droid
+ * exec` sends no hook for the prompt. Its transcript has all of these events, with ids. So in a session with a
+ * transcript, hooks only report its start and end and trigger the reading of the transcript. Without a transcript,
+ * calls pair first in, first out.
  *
- * The hooks of a subagent carry the id of its own session; only its SessionStart names the session that launched it.
+ * The hooks of a subagent have the id of the subagent's session; only its SessionStart names the session that launched
+ * it.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -84,7 +86,7 @@ const events: Record<string, HookEvent> = {
       const response = fieldsOf(fields.tool_response);
       const stated = endingOf(tool, { content: fields.tool_response }).result;
       const exitCode = number(response.exitCode) ?? stated.exit_code;
-      // Sent when a tool has completed; a failure shows in its response.
+      // Sent when a tool has completed. The response shows a failure.
       const success = response.success !== false && (exitCode ?? 0) === 0;
       const child = tool === 'Task' && call !== undefined ? childOf(fields, call) : undefined;
       const after = reading(fields, {
@@ -144,7 +146,7 @@ const events: Record<string, HookEvent> = {
   },
 };
 
-/** Its levels of autonomy; no other agent has these words. */
+/** Droid's levels of autonomy. No other agent uses these words. */
 const modes = ['off', 'spec', 'auto-low', 'auto-medium', 'auto-high'];
 
 export const droid: Agent = {
@@ -207,7 +209,7 @@ const ofChild = (
   subagent: child,
 });
 
-/** The end of a subagent, once: by its own hook, or by the end of the call if that comes first. */
+/** Ends a subagent once: at its own hook, or at the end of its call if that comes first. */
 function endChild(fields: Fields, child: string, memory: Memory): Reading[] {
   const agent = memory.recall('children', child);
   if (agent === undefined) return [];

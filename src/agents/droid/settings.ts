@@ -1,8 +1,8 @@
 /**
  * Droid's hooks (observed with 0.215, checked 2026-11-19): events are members of `hooks.json` itself, or of `hooks` in
- * `settings.json`. Droid reads an event from `settings.json` only if `hooks.json` lacks it. So our hook goes into
- * `hooks.json` for the events that this file has, and into `settings.json` for the others: it disables no hook of the
- * user, now or later. Handlers run in parallel; the timeout is in seconds.
+ * `settings.json`. Droid reads an event from `settings.json` only if `hooks.json` lacks it. So our hook is written into
+ * `hooks.json` for the events that this file has, and into `settings.json` for the others. This way it never disables a
+ * hook of the user. Handlers run in parallel; the timeout is in seconds.
  */
 import { join } from 'node:path';
 import type { Settings, SettingsFile } from '../contract/contract.ts';

@@ -43,7 +43,7 @@ export interface Ending {
   readonly interrupted: true | undefined;
 }
 
-/** Droid's own sentences about a call that its level of autonomy does not permit. */
+/** Droid's messages for a call that its level of autonomy does not permit. */
 const REFUSED = /^Error: (?:Tool \S{1,128} is not permitted in this|Exec ended early: insufficient permission)/;
 const SIGNALLED = /^Error: Command terminated by signal: SIG/;
 /** The line that Droid appends to the output of a command. */

@@ -3,10 +3,10 @@
  * beside it `<session>.settings.json` with the model and the tokens of the whole session. Facts: files of January 2026
  * and of version 0.215; checked 2026-11-19.
  *
- * Hooks carry no id of a call, and a call that fails has no closing hook. So the rows report prompts, calls and answers,
- * and hooks say when to read them. Rows of hooks tell when a call really ended: the row of a result waits for the
- * slowest call of its response. A subagent is a session of its own, whose first row names the call that launched it.
- * A fork begins with copies of the rows of its parent.
+ * Hooks have no id of a call, and a call that fails has no closing hook. So the rows report prompts, calls and answers,
+ * and hooks only trigger their reading. The row of a result is written after the slowest call of its response, so the
+ * end of a call is taken from the row of its hook. A subagent is a separate session, whose first row names the call
+ * that launched it. A fork begins with copies of the rows of its parent.
  *
  * Tokens are known only for the session as a whole, without its subagents; each reading reports the tokens that were
  * added since the previous one. Input tokens are counted without the cache.
@@ -58,7 +58,7 @@ function filesIn(home: string, look: Look): TranscriptFile[] {
   return paths.filter(path => path.endsWith('.jsonl')).map(fileAt);
 }
 
-/** The files of subagents, and of their subagents: they stand beside the file of the session. */
+/** Returns the files of subagents, and of their subagents. They are in the folder of the session's file. */
 function subagentsOf(main: string, session: string, look: Look): TranscriptFile[] {
   const folder = dirname(main);
   const parents = new Map<string, string>();
@@ -100,7 +100,7 @@ function row(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] 
   return fields.type === 'message' ? entriesOf(at) : fields.type === 'compaction_state' ? compacted(at) : [];
 }
 
-/** The copies of a fork end with the row that it was made at, and the rows of hooks after it. */
+/** Detects the end of a fork's copies: the row at which the fork was made, and the rows of hooks after it. */
 function leaveCopies({ key, message, memory }: Row): void {
   const forkedAt = memory.recall('session', 'forkedAt');
   if (forkedAt === undefined) return;
@@ -173,7 +173,7 @@ function started(at: Row, hook: string | undefined): TranscriptEntry[] {
   return [says(at, { ...start, facts: { launched_by: launchedBy === '' ? undefined : launchedBy } })];
 }
 
-/** A row that the program wrote after a hook. It tells when a call or a session ended. */
+/** Reads a row that the program wrote after a hook. It has the end time of a call or of the session. */
 function hookRan(at: Row, hook: string): TranscriptEntry[] {
   const { message, memory, file } = at;
   const beganMs = number(message.hookStartTime);
@@ -198,7 +198,7 @@ function asked(at: Row): TranscriptEntry[] {
   if (atMs !== undefined) memory.remember('turn', 'requested', String(atMs));
   const results = blocks.filter(({ type }) => type === 'tool_result');
   if (results.length > 0) return results.flatMap(block => result(at, block));
-  // The program added everything after the first text: contents of named files.
+  // All blocks after the first text were added by the program: contents of named files.
   const prompt = blocks.find(({ type }) => type === 'text');
   if (file.subagent !== undefined) return [];
   memory.remember('turn', 'id', key);
@@ -252,7 +252,7 @@ function answered(at: Row): TranscriptEntry[] {
   if (model !== undefined) memory.remember('session', 'model', model);
   const settings = settingsIn(file);
   const requested = memory.recall('turn', 'requested');
-  // Text of the program itself names no model, unlike the responses of the same version.
+  // Texts of the program have no model, unlike the responses of the same version.
   const isResponse = model !== undefined || memory.recall('session', 'model') === undefined;
   const entries: TranscriptEntry[] = isResponse
     ? [
@@ -299,7 +299,7 @@ function answered(at: Row): TranscriptEntry[] {
   return [...entries, end, { over: 'subagent', id: file.subagent, atMs: at.atMs }];
 }
 
-/** The program's own record of the end of a turn. Only it tells that the model refused the request. */
+/** Reads the program's record of the end of a turn. Only this record shows that the model refused the request. */
 function turnEnded(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const turn = word(fields.turnId);
   const reason = word(fields.reason);
@@ -323,7 +323,7 @@ function turnEnded(fields: Fields, memory: Memory, file: ReadFile): TranscriptEn
   return [failed, file.subagent === undefined ? { over: 'turn', id: turn, atMs } : { over: 'subagent', atMs }];
 }
 
-/** The context was replaced by a summary. The row does not say whether the user asked for it. */
+/** Returns a compaction: a summary replaced the context. The row does not show whether the user asked for it. */
 const compacted = (at: Row): TranscriptEntry[] => [
   says(at, {
     event_type: 'Context.Compaction',

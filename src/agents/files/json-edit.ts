@@ -1,17 +1,17 @@
 /**
- * Text edits of a user's JSON or JSONC file: members are appended and removed, and nothing else moves. Comments, order,
- * indentation, line ends, trailing commas and a byte order mark stay.
+ * Text edits of a user's JSON or JSONC file: members are appended and removed, and all other bytes stay. Comments,
+ * order, indentation, line ends, trailing commas and a byte order mark stay.
  *
  * A removal restores the text before the addition byte for byte, without any record beside the file. Only one fact must
  * be stored, in the layout: whether a container existed before, empty.
  *
- *   A container that we create holds only our member and closes as a formatter would close it.
- *   An empty container that existed gets our member and *one space behind it*: `{}` becomes `{ "a": 1 }` with a space
- *   before the brace; its former content stays behind that space. A blank file gets its space behind the document.
+ *   A container that we create holds only our member and is formatted as by a formatter.
+ *   An empty container that existed gets our member and *one space after it*: `{}` becomes `{ "a": 1 }` with a space
+ *   before the brace; its former content stays after that space. A blank file gets its space after the document.
  *
- * A removal that empties a container therefore looks behind the member: with a space, the container stays and the space
- * goes; without one, the container goes too. A formatter that ran in between removes this mark: then an empty container
- * goes.
+ * A removal that empties a container therefore checks the character after the member. If it is a space, the space is
+ * removed and the container stays. Otherwise the container is removed too. If a formatter has removed the space, an
+ * empty container of the user is removed as well.
  */
 import {
   applyEdits,
@@ -74,7 +74,7 @@ export function jsonValue(text: string): unknown {
   return read.ok && read.root !== undefined ? getNodeValue(read.root) : undefined;
 }
 
-/** A refusal at an offset of the text without its byte order mark, which is how nodes count. */
+/** Returns a refusal at an offset of the text. Like offsets of nodes, it does not count the byte order mark. */
 export function refusal(text: string, offset: number, why: string): Refusal {
   const before = withoutBom(text).slice(0, offset);
   const lineStart = before.lastIndexOf('\n') + 1;
@@ -128,7 +128,7 @@ export function appendTo(text: string | undefined, path: readonly string[], valu
 
 /**
  * Adds a member to the object of the file. A space and a tab before its value mark it as ours (`isMarked`), so that a
- * removal of our entries may take it too. Nothing else in the text tells it from a member of the user.
+ * removal of our entries may remove it too. Without this mark, it looks like a member of the user.
  */
 export function addMarked(text: string | undefined, key: string, value: string | number): string {
   if (text === undefined) return `{\n  ${JSON.stringify(key)}:${MARK}${JSON.stringify(value)}\n}\n`;
@@ -258,7 +258,7 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   const start = Math.max(runBefore(body, member.offset), lead.end);
   const gap = gapOf(body, end, next?.offset ?? container.offset + container.length - 1);
   const stays = { emptied: false, wasThere: true };
-  // Text that moves up behind a comment must not become a part of it.
+  // Text that moves up behind a line comment must not become a part of the comment.
   const joined = (before: string, after: string): string =>
     before +
     (lead.endsInLineComment && !/^\r?\n/.test(after) ? (/\r?\n/.exec(body.slice(start))?.[0] ?? '') : '') +
@@ -267,7 +267,7 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   if (gap.comma !== undefined) {
     const between = body.slice(end, gap.comma);
     const kept = isBlank(between) ? '' : between;
-    // A comma behind a single member is the user's: their comments may follow it.
+    // A comma after the only member was written by the user. A comment may follow it.
     return { body: joined(body.slice(0, start), kept + body.slice(gap.comma + 1)), ...stays };
   }
   if (previous) {

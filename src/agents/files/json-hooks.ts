@@ -25,13 +25,13 @@ import {
 import { commandOf, isOurHandler } from './our-command.ts';
 
 export interface Shape {
-  /** The member that holds the events; no other member of the file has hooks. Without it, the file itself holds them. */
+  /** The member that holds the events; no other member has hooks. Without `root`, events are members of the file. */
   readonly root?: string;
   /** Returns our entry for an event. */
   entry(command: HookCommand, event: string): Fields;
   /** The events that this file supports; all if omitted. */
   readonly events?: readonly string[];
-  /** Whether an event belongs into this file; every event if omitted. */
+  /** Returns true if an event belongs into this file; every event if omitted. */
   isFor?(event: string): boolean;
   /** Members that the agent requires beside the hooks. */
   readonly version?: string | number;
@@ -40,8 +40,8 @@ export interface Shape {
 }
 
 /**
- * Each removal parses the file again, so thousands of entries in a clone's file would take minutes. No real set-up has
- * so many.
+ * Each removal parses the file again, so thousands of entries in a clone's file would take minutes. Real files have far
+ * fewer.
  */
 const MOST_OURS = 128;
 
@@ -99,7 +99,7 @@ const pathOf = ({ root, eventField }: Shape, event: string): string[] => [
 const hooksNode = (shape: Shape, file: Node | undefined): Node | undefined =>
   shape.root === undefined ? file : members(file).find(([key]) => key === shape.root)?.[1];
 
-/** A handler of ours with its place, and the path of what is removed with it. */
+/** A handler of ours with its place, and the path of the part that a removal removes. */
 interface Ours {
   event: string;
   command: HookCommand;
@@ -120,7 +120,7 @@ function readHooks(shape: Shape, text: string, events: readonly string[]): Hooks
   return refusal(text, 0, `more than ${MOST_OURS} entries of otel-hooks`);
 }
 
-/** Refuses a file that cannot be edited without guessing. Parts that no edit touches are not checked. */
+/** Refuses a file whose structure makes an edit ambiguous. Parts that an edit does not change are not checked. */
 function hooksIn(shape: Shape, text: string, events: readonly string[]): Hooks {
   const read = readJson(text);
   if (!read.ok) return read;
@@ -228,15 +228,15 @@ function hasOthers(shape: Shape, text: string): boolean {
   return members(root).some(([, list]) => list.type !== 'array' || list.children?.length !== 0);
 }
 
-/** Returns undefined if the file was created for our entries: it is deleted with them. */
+/** Returns undefined if the file was created for our entries: the caller then deletes the file. */
 function removeOurs(shape: Shape, text: string): string | undefined {
   let edited = text;
   for (;;) {
     const read = readHooks(shape, edited, []);
     const [ours, ...others] = read.ok ? read.handlers : [];
     if (!ours) return edited;
-    // A group without handlers does nothing, so our handlers go with their group, unless it holds a handler of the
-    // user.
+    // A group without handlers has no effect. So our handlers are removed with their group, unless it has a handler of
+    // the user.
     const path = ours.isAlone ? [...ours.list, ours.index] : ours.path;
     const together = others.filter(
       other => other.isAlone && other.index === ours.index && other.list.join('\0') === ours.list.join('\0'),

@@ -3,11 +3,11 @@
  * on what the command runs, not on words in it: the user's `echo "otel-hooks hook"` is not ours, and neither is `lint
  * && otel-hooks hook`, which the user composed.
  *
- * Ours are the sourced script of `enable` and the programs that it writes beside it, `otel-hooks hook …` in the forms
- * of npm and of Windows, and the commands of the Python package of the same name, behind uvx or pipx and with its old
- * variable in front. Commands of older versions and other installations count too. A command is therefore never run
- * because it is recognized here: a clone can contain a command that looks like ours (`src/commands/proof.ts` compares
- * with the command that this version would write).
+ * Our commands are: the sourced script of `enable` and the programs that it writes beside the script, `otel-hooks hook
+ * …` in the forms of npm and of Windows, and the commands of the Python package of the same name, with uvx or pipx and
+ * with its old variable. Commands of older versions and of other installations count too. A command that is recognized
+ * here is not trusted: a clone can contain a command that looks like ours. So otel-hooks runs only commands that this
+ * version would write (`src/commands/proof.ts`).
  */
 import type { Fields } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
@@ -144,7 +144,7 @@ const isSearchedOrAbsolute = (word: string): boolean =>
 const isFixed = (word: string): boolean =>
   !/[$`~*?[]|(?:^|[\\/])\.\.(?:[\\/]|$)/.test(word.replace(/@[\w.^~*-]+$/, ''));
 
-/** Assignments in our commands: the name of the event, an empty NODE_OPTIONS, or the variable of the Python package. */
+/** Assignments in our commands: the event's name, an empty NODE_OPTIONS, or the variable of the Python package. */
 const isOurAssignment = (word: string): boolean =>
   /^(otel_hooks=.*|NODE_OPTIONS=|OTEL_HOOKS_SOURCE_TOOL=[\w-]*)$/.test(word);
 

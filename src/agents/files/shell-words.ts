@@ -1,4 +1,4 @@
-/** Splits shell commands into words, as far as that needs no shell. */
+/** Splits shell commands into words, if they need no expansion by a shell. */
 
 /**
  * Returns the words of each simple command; undefined if the text needs a shell (substitutions, groups, a quote without its

@@ -1,5 +1,5 @@
 /**
- * Text edits of a user's TOML file: tables are appended at the end and removed, and nothing else moves.
+ * Text edits of a user's TOML file: tables are appended at the end and removed, and all other bytes stay.
  *
  * An addition is always a line end and then the table. This leaves a blank line after a file that ends with a line end,
  * and none after another file. A removal takes the line end before the table, so it restores both byte for byte. A file
@@ -41,7 +41,7 @@ export function appendTable(text: string | undefined, lines: readonly string[]):
   return text === undefined ? table : text + eol + table;
 }
 
-/** Returns undefined if nothing is left of a file that was created for it. */
+/** Returns undefined if the file was created for the table and is empty without it. */
 export function cutTable(text: string, { start, end }: Table): string | undefined {
   const before = text.slice(0, start).replace(/\r?\n$/, '');
   const rest = before + text.slice(end);

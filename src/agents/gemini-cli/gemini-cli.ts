@@ -1,11 +1,11 @@
 /**
  * Gemini CLI. Facts: its source of August 2026 (0.56, 0.57 preview) and recordings of June 2026; checked 2026-11-18.
  *
- * Every hook states its time, and none an id of the turn or the call. Actions of a subagent look like actions of the
- * session, and a call that was refused, cancelled or blocked has no closing hook. So in a session with a chat, the chat
- * reports calls, and hooks report prompts, answers, and the start and end of the session. Without a chat, calls pair by
- * tool and input in order, or by tool alone, because another hook may have changed the input. A lasting change of the
- * model changes the session id silently: this gives two sessions, of which the first keeps the transcript.
+ * Every hook has its time, but no id of the turn or the call. Actions of a subagent look like actions of the session,
+ * and a call that was refused, cancelled or blocked has no closing hook. So in a session with a chat, the chat reports
+ * calls, and hooks report prompts, answers, and the start and end of the session. Without a chat, calls pair by tool
+ * and input in order, or only by tool, because another hook may have changed the input. A permanent change of the model
+ * changes the session id without an event: the result is two sessions, and the first one has the transcript.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -49,8 +49,8 @@ const events: Record<string, HookEvent> = {
     ],
   },
   BeforeAgent: {
-    // Also sent when a hook forces the agent to continue, with its reason as the prompt; the payload does not show the
-    // difference.
+    // Also sent when a hook forces the agent to continue. Then the prompt is the reason of that hook, and the payload
+    // looks the same.
     edge: true,
     read: fields => [
       reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
@@ -123,7 +123,7 @@ const events: Record<string, HookEvent> = {
   },
   Notification: {
     plain: ['notification_type'],
-    // The user is asked. The answer is not reported, and only the kind of the dialog shows which call it is about.
+    // The user is asked. The answer is not reported, and only the kind of the dialog identifies the call.
     read(fields, memory) {
       const kind = text(fieldsOf(fields.details).type) ?? '';
       // The chat has another id for the call.
@@ -195,14 +195,14 @@ export const geminiCli: Agent = {
   truth,
   settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
-  // Any other output, on stderr too, would be shown to the user.
+  // Gemini CLI shows any other output to the user, also on stderr.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('the demonstration plays another agent'),
 };
 
-/** Forks keep their chats in the same form, in a folder of another name. */
+/** Forks of Gemini CLI store their chats in the same form, in a folder with another name. */
 const OWN = /[\\/]\.gemini[\\/]/;
 const CHAT = /[\\/]chats[\\/](?:[^\\/]+[\\/])?[^\\/]+\.jsonl?$/;
 
@@ -222,7 +222,7 @@ function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
 
 const hasChat = (fields: Fields): boolean => word(fields.transcript_path) !== undefined;
 
-/** The chat has the calls of an answer when all of them are over, so it lacks those that a signal interrupted. */
+/** The chat gets the calls of an answer when all of them have ended, so calls that a signal interrupted are missing. */
 function leftRunning(fields: Fields, memory: Memory): Reading[] {
   return memory.list('running').map(([call, value]) => {
     memory.forget('running', call);
@@ -245,7 +245,7 @@ function launchedBy(fields: Fields): NonNullable<Reading['facts']>['launches'] {
   return { agent: word(fieldsOf(fields.tool_input).agent_name) };
 }
 
-/** An error of the tool itself; otherwise a command may have returned one. */
+/** Returns the error of the tool; without one, the exit code of its command. */
 function outcome(fields: Fields): { error: Fields | undefined; exitCode: number | undefined } {
   const response = fieldsOf(fields.tool_response);
   const error = response.error === undefined || response.error === null ? undefined : fieldsOf(response.error);
@@ -256,13 +256,13 @@ function outcome(fields: Fields): { error: Fields | undefined; exitCode: number 
   };
 }
 
-/** The kinds are a closed set of the program; any other text is none. */
+/** The kinds are a closed set of the program; any other text is dropped. */
 const errorKind = (kind: unknown): string =>
   /^[a-z][a-z0-9_]{0,63}$/.test(text(kind) ?? '') ? String(kind) : 'tool_error';
 
 /**
- * The piece of an answer that ends it. Its counts leave out cached and reasoning tokens, and it has no id, so it stands
- * for the response only in a session without a transcript.
+ * Reads the last piece of an answer. Its counts leave out cached and reasoning tokens, and it has no id. So it is used
+ * as the response only in a session without a transcript.
  */
 function answered(fields: Fields): Reading[] {
   const response = fieldsOf(fields.llm_response);

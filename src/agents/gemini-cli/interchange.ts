@@ -30,14 +30,14 @@ const draft: Facts = {
     web_search: 'google_web_search',
     web_fetch: 'web_fetch',
   },
-  // Older documents have two underscores; a server name with one cannot be told from its tool.
+  // Older documents have two underscores. If a server's name contains an underscore, its end is ambiguous.
   mcp: { before: 'mcp_', between: '_', also: [{ before: 'mcp__', between: '__' }] },
   supports: { ...nothing, structured_output: 'partly' },
   blocks: {
     before_tool_execute: 'prevent',
     before_prompt: 'prevent',
     agent_stop: 'retry',
-    // In no matrix of the format; the product asks these hooks.
+    // No matrix of the format has these events, but Gemini CLI asks these hooks for a decision.
     before_model: 'prevent',
     before_tool_selection: 'prevent',
   },
@@ -69,7 +69,7 @@ export const interchange: Provider = {
       matching: { how: 'expression', anyMcp: 'mcp_.*' },
       fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 'ms' }, env: 'env' },
     },
-    // As in the published examples of the format; the product does not read it.
+    // As in the published examples of the format. Gemini CLI does not read this form.
     published: {
       title: 'list of the published examples',
       file: '.gemini/hooks.json',

@@ -20,7 +20,7 @@ const userFolder = ({ home, env }: Places): string => join(env.GEMINI_CLI_HOME |
 
 export const settings: Settings = {
   scopes: ['global', 'project'],
-  // The folder alone proves nothing: a successor keeps its own files in it.
+  // The folder alone does not prove an installation: a successor of Gemini CLI has its files in the same folder.
   installed: { programs: ['gemini'], folders: places => [join(userFolder(places), 'tmp')] },
   runs: { posix: 'sh', windows: 'powershell' },
   files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],

@@ -33,8 +33,8 @@ export const actionName = (tool: unknown): string =>
   own(actionNames, word(tool) ?? 'unknown') ?? word(tool) ?? 'unknown';
 
 /**
- * Reads how a command ended: Gemini CLI adds a line with the exit code after the output, but only if the code is not 0.
- * `shown` is the output alone, as the user saw it. With it, no line of the output can be taken for the code.
+ * Reads the exit code of a command. Gemini CLI adds a line with the code after the output, but only if it is not 0.
+ * `shown` is the output without that line. It prevents that a line of the output is mistaken for the code.
  */
 export function exitCodeOf(output: string | undefined, shown?: string): number | undefined {
   const text = output ?? '';

@@ -4,10 +4,10 @@
  * versions rewrote one JSON object with the header's fields and the list of messages, `session-*.json`; a resumed chat
  * exists in both forms.
  *
- * A message is repeated under its id: an answer with calls is written as given, and again with their results. Its
- * tokens count when they are first stated, because a compression, a cleared or a rewound chat drops messages that were
- * * paid for. Only the following rows show whether an answer ended its turn. Hooks have no ids: the chat reports calls, and
- * in a session with hooks only the hooks report prompts and answers.
+ * A message is repeated under its id: an answer with calls is written first without and then with their results. Its
+ * tokens are counted when they first appear, because a compressed, cleared or rewound chat drops messages whose tokens
+ * were used. Only the following rows show whether an answer ended its turn. Hooks have no ids: the chat reports calls,
+ * and in a session with hooks only the hooks report prompts and answers.
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
@@ -32,7 +32,7 @@ const reader: LineReader = {
     if (word(row.id) !== undefined) return message(row, memory, file);
     const { messages } = fieldsOf(row.$set);
     if (!Array.isArray(messages)) return [];
-    // The whole list again. Messages from before the chat belong to another file; the rest is recognized by ids.
+    // The row repeats the whole list. Messages from before this chat belong to another file; ids identify the others.
     if (memory.recall('place', 'listed') !== undefined) memory.remember('place', 'replaced', '1');
     memory.remember('place', 'listed', '1');
     const startMs = Number(memory.recall('place', 'start') ?? '0');
@@ -71,13 +71,13 @@ export const transcript: Transcript = {
     if (main === undefined) return [];
     const plain = main.replaceAll('\\', '/');
     const cut = plain.lastIndexOf('/');
-    // After a lasting change of the model the id differs, but the chat is still that of the former session.
+    // After a permanent change of the model, the id differs, but the chat still belongs to the former session.
     const id = CHAT.exec(plain.slice(cut + 1))?.[1];
     if (id !== undefined && !session.startsWith(id)) return [];
     const folder = plain.slice(0, cut);
     const own = `${folder}/${session}`;
     const agents = look.names(own).filter(name => name.endsWith('.jsonl'));
-    // A resumed chat continues in a file of its own; the former file has the messages that the new one omits.
+    // A resumed chat continues in a new file. The former file has the messages that the new file omits.
     const parts = look
       .names(folder)
       .filter(name => id !== undefined && CHAT.exec(name)?.[1] === id && `${folder}/${name}` !== plain)
@@ -101,7 +101,7 @@ export const transcript: Transcript = {
   sessions({ path }, { rows, document }) {
     const header = document === undefined ? (rows[0] ?? {}) : fieldsOf(document.json());
     const session = word(header.sessionId);
-    // A chat without its header: its rows prove the format, and the file name stands for the session.
+    // The chat has no header: its rows prove the format, and the file name identifies the session.
     const named = session === undefined && rows.some(isAnswer) ? OWN_NAME.exec(path)?.[1] : undefined;
     if (named !== undefined) return [{ session: named }];
     if (session === undefined || word(header.projectHash) === undefined || header.kind === 'subagent') return [];
@@ -120,7 +120,7 @@ function began(header: Fields, memory: Memory, file: ReadFile): TranscriptEntry[
   const again = memory.recall('place', 'start') !== undefined;
   const atMs = timeOf(again ? header.lastUpdated : header.startTime);
   if (!again) memory.remember('place', 'start', String(atMs ?? 0));
-  // Written again when the session is resumed.
+  // A resume writes the header again.
   if (again && (file.subagent !== undefined || header.lastUpdated === header.startTime)) return [];
   return [
     {
@@ -155,7 +155,7 @@ function message(row: Fields, memory: Memory, file: ReadFile): TranscriptEntry[]
   ];
 }
 
-/** A prompt, or the results of calls. The first prompt of a chat is the program's own. */
+/** Reads a prompt or the results of calls. The first prompt of a chat is written by the program. */
 function asked(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const parts = Array.isArray(row.content) ? row.content.map(fieldsOf) : [];
   const texts = typeof row.content === 'string' ? [row.content] : parts.flatMap(part => text(part.text) ?? []);
@@ -190,14 +190,14 @@ function response(row: Fields, atMs: number | undefined, memory: Memory, file: R
   for (const call of calls) entries.push(...called(call, atMs, memory, file));
   if (calls.length > 0) {
     memory.forget('place', 'answer');
-    // Time 0 settles no turn: this is the answer as it was first written, and its turn may go on.
+    // Time 0 settles no turn: this answer is not complete yet, and its turn may continue.
     return file.subagent === undefined ? [...entries, { over: 'turn', atMs: 0 }] : entries;
   }
   memory.remember('place', 'answer', JSON.stringify([id, text(row.content)?.length ?? 0, atMs]));
   return file.subagent === undefined ? [...entries, { over: 'turn', atMs }] : entries;
 }
 
-/** The tokens of an answer, once. */
+/** Reports the tokens of an answer once. */
 function paid(row: Fields, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
   const id = word(row.id);
   if (id === undefined || !isFields(row.tokens) || memory.recall('paid', id) !== undefined) return [];
@@ -224,14 +224,14 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Transcript
   ];
 }
 
-/** Keeps an answer that may end its turn: its length, not its text. */
+/** Returns the stored answer that may end its turn. Only its length is stored, not its text. */
 function pending(memory: Memory): [id?: string, length?: number, atMs?: number] {
   const kept: unknown = JSON.parse(memory.recall('place', 'answer') ?? '[]');
   if (!Array.isArray(kept)) return [];
   return [word(kept[0]), number(kept[1]), number(kept[2])];
 }
 
-/** Another row follows: the kept answer ended the turn. */
+/** Reports the stored answer as the end of its turn when a new row follows. */
 function answered(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const [id, length, atMs] = pending(memory);
   memory.forget('place', 'answer');
@@ -287,7 +287,7 @@ function failed(row: Fields, atMs: number | undefined, file: ReadFile): Transcri
 const overOf = ({ subagent }: ReadFile, atMs: number | undefined): TranscriptEntry =>
   subagent === undefined ? { over: 'turn', atMs } : { over: 'subagent', id: subagent, atMs };
 
-/** No hook follows it. */
+/** Reports a cancelled turn, for which there is no hook. */
 const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): TranscriptEntry[] => [
   {
     event_type: 'Agent.Response',
@@ -299,7 +299,7 @@ const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Trans
   overOf(file, atMs),
 ];
 
-/** Written when all calls of the answer are done; each has the time of its end. */
+/** Reads a call. Calls are written when all calls of the answer have ended; each has the time of its end. */
 function called(call: Fields, answeredMs: number | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const id = word(call.id);
   if (id === undefined) return [];
@@ -352,14 +352,14 @@ interface End {
   interrupted?: true;
 }
 
-/** Undefined while the call runs. */
+/** Returns undefined while the call runs. */
 function endOf(call: Fields, tool: string): End | undefined {
   const { status } = call;
   if (status === 'cancelled') return { success: undefined, interrupted: true };
   if (status !== 'success' && status !== 'error') return undefined;
   const exitCode = tool === 'run_shell_command' ? exitCodeOf(outputOf(call), text(call.resultDisplay)) : undefined;
   if (status === 'success') return { success: (exitCode ?? 0) === 0, exitCode };
-  // Gemini CLI's own words about a rule of its policies.
+  // The message of Gemini CLI for a call that a rule of its policies denies.
   if (/^Tool execution denied by policy/.test(text(responseOf(call).error) ?? ''))
     return { success: undefined, denied: true };
   return { success: false, exitCode };

@@ -205,7 +205,8 @@ export const interchange: Provider = {
             name,
             version: '1',
             when: { type: event, ...(patterns ? { patterns } : {}), ...(toolTypes ? { toolTypes } : {}) },
-            // biome-ignore lint/suspicious/noThenProperty: the file has this name, and nobody awaits it.
+            // biome-ignore lint/suspicious/noThenProperty: the file format has this name, and this object is not
+            // awaited.
             then: { ...what, ...(timeout === undefined ? {} : { timeout }) },
           });
         });
@@ -216,14 +217,14 @@ export const interchange: Provider = {
   },
 };
 
-/** There, a field of its own holds the command, under the type `command`. */
+/** Returns an entry of this file. It has the type `command`, and a separate field holds the command. */
 function handlerIn({ type, ...what }: Fields, command: string): Fields {
   return { ...(type === command ? {} : { type: type === 'askAgent' ? 'agent' : type }), ...what };
 }
 
 const fileName = (name: string): string => name.replace(/[^\w-]+/g, '-');
 
-/** Each hook has a name of its own, which also names its file. */
+/** Makes the names of the hooks unique. Each name is also the name of a file. */
 function unique(entries: readonly Entry[]): string[] {
   const taken = new Set<string>();
   return entries.map(({ handler, hook }, i) => {

@@ -1,11 +1,11 @@
 /**
- * Kiro. Three contracts, told apart by the payload; facts from its documentation, issues and measurements up to CLI
- * 2.19 and 3.0, IDE 1.0; checked 2026-11-18:
+ * Kiro. It has three contracts, which the payload distinguishes. Facts: its documentation, issues and measurements up
+ * to CLI 2.19 and 3.0, IDE 1.0; checked 2026-11-18:
  *
  *   A  CLI 2.x: camelCase names, hooks embedded in an agent's file. Headless runs have no session id.
  *   B  CLI 3.x and IDE 1.x: PascalCase names, ids that begin with `sess_`.
- *   C  IDE 0.x: passes nothing on stdin, at most an environment variable. The payload is the output of the command
- *      beside the hook, marked `"kiro": "ide-0"`: the length of a prompt, and what the variable states about a tool.
+ *   C  IDE 0.x: stdin is empty, and some hooks have an environment variable. The payload is the output of the command
+ *      beside the hook, marked `"kiro": "ide-0"`: the length of a prompt, and the variable's facts about a tool.
  *
  * None of them has ids of turns or calls, times, tokens, or an event for the end of a session. Calls run one after the
  * other.
@@ -92,7 +92,7 @@ const events: Record<string, HookEvent> = {
   stop: stopped,
   // Contract B.
   SessionStart: {
-    // Sent at the start and when a session is resumed, without telling the two apart.
+    // Sent at the start and at a resume of a session. The payload is the same for both.
     edge: true,
     read: (_, memory) => [
       { event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } },
@@ -131,7 +131,7 @@ const inputs = new Set([
   'assistant_response',
 ]);
 
-/** Fields of other agents with equal event names. */
+/** Fields of other agents that use the same event names. */
 const others = [
   'conversation_id',
   'generation_id',
@@ -173,7 +173,7 @@ export const kiro: Agent = {
   events,
   actions,
   truth,
-  // The record of a turn is written some time after its end and holds no tokens: nothing waits for it.
+  // The record of a turn is written some time after its end and has no tokens, so spans do not wait for it.
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'transcript' },
   transcript,
   // The output of some hooks is sent to the model.
@@ -183,7 +183,7 @@ export const kiro: Agent = {
   demo: absent('the demonstration plays another agent'),
 };
 
-/** A file changed, by the agent or by the user. */
+/** Reports a file that the agent or the user changed. */
 function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted'): HookEvent {
   return { register: false, read: () => [{ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' }] };
 }
@@ -194,14 +194,14 @@ function isFirst(what: string, memory: Memory): boolean {
   return first;
 }
 
-/** Reads what the variable of the IDE states about a tool. */
+/** Reads the variable of the IDE with facts about a tool. */
 const reported = (fields: Fields): Fields => fieldsOf(fields.reported);
 
 const toolName = (fields: Fields): string => word(fields.tool_name) ?? word(reported(fields).toolName) ?? 'unknown';
 
 const callOf = (fields: Fields): Call => ({ tool: toolName(fields), input: fields.tool_input });
 
-/** The tool of a completed command succeeds whatever the command returned: the exit status in its text decides. */
+/** The tool of a command succeeds with any exit code, so the exit status in its text decides. */
 function outcome(fields: Fields): { success?: boolean; exitCode?: number } {
   const reportedSuccess = reported(fields).toolSuccess;
   if (typeof reportedSuccess === 'boolean') return { success: reportedSuccess };

@@ -1,8 +1,9 @@
 /**
  * Kiro's hooks (CLI 2.19 and 3.0, IDE 1.0; checked 2026-11-18). CLI 3 and the IDE read every file in `hooks`. CLI 2
- * reads only the hooks of the active agent, each in its own file. Our hooks are therefore a file of their own, and a
- * part of every existing agent; no agent is created, because the user would have to select it. CLI 2 counts in
- * milliseconds, the others in seconds. A cache time is never set: it would keep the hook from running.
+ * reads only the hooks of the active agent, each in its own file. Our hooks are therefore written into a separate file
+ * and into the file of every existing agent. No agent is created, because the user would have to select it. Timeouts
+ * are in milliseconds in CLI 2, and in seconds elsewhere. A cache time is never set, because a cached hook does not
+ * run.
  */
 import { join } from 'node:path';
 import type { Settings } from '../contract/contract.ts';

@@ -46,5 +46,5 @@ export function exitCodeOf(status: unknown): number | undefined {
   return code === undefined ? undefined : Number(code);
 }
 
-/** Returns true for an answer that is only an exit status. Numbers in any other text are no exit codes. */
+/** Returns true for an answer that is only an exit status. Numbers in any other text are not exit codes. */
 export const isExitStatus = (text: string): boolean => /^exit (?:code|status):? -?\d{1,10}$/.test(text);

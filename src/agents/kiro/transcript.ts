@@ -1,7 +1,7 @@
 /**
  * Sessions of Kiro CLI 2.x: `~/.kiro/sessions/cli/<session>.jsonl`, with a card `<session>.json` beside it that is
  * rewritten after each turn. Facts: sessions of June to August 2026; checked 2026-11-18. Sessions of CLI 3 and IDE 1
- * have rows of their own: later.ts.
+ * have another format: later.ts.
  *
  * Only prompts have times. The card has the end of each turn, the model, credits, and counts of tokens that are 0 in
  * all but one of the sessions seen: 0 counts as unknown, and a count covers a whole turn and is reported with its last
@@ -167,7 +167,7 @@ function compacted(id: string | undefined, memory: Memory): TranscriptEntry {
   };
 }
 
-/** A turn is over: its responses, and what the card states about it so far. */
+/** Returns the responses of a turn that is over, with the facts that the card has so far. */
 function responded(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const card = cardOf(file);
   const turns = turnsIn(card);

@@ -6,7 +6,7 @@ import { permitted } from '../shared/permitted.ts';
 import { actionName, launchOf } from './messages.ts';
 import type { Happened } from './turns.ts';
 
-/** The user is asked about a call. */
+/** Reports that the user is asked about a call. */
 export function askedAbout({ data, atMs, memory }: Happened): Reading[] {
   const request = word(data.id);
   const call = word(fieldsOf(data.tool).callID) ?? callOf(fieldsOf(data.source)) ?? word(data.callID);

@@ -1,6 +1,7 @@
 /**
- * OpenCode's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's source of autumn
- * 2026. Its hooks are plugins; so what is written is one that runs the commands, and only such a one can be read.
+ * OpenCode's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's source
+ * of autumn 2026. Its hooks are plugins. So the converter writes a plugin that runs the commands, and it can read only
+ * plugins that it has written.
  */
 
 import { type Entry, type Facts, nothing, type Provider, type Read } from '../../interchange/provider.ts';
@@ -100,7 +101,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // A line that a user edited: it runs nothing that could be reported.
+    // A user has edited the line, so it cannot be parsed.
     return undefined;
   }
 }

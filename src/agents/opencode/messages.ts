@@ -30,7 +30,7 @@ export const actions = {
 
 const actionNames: Readonly<Record<string, string>> = actions;
 
-/** Its provider ids are those of models.dev, where this one is Google's API for developers. */
+/** OpenCode uses the provider ids of models.dev, where `google` is Google's API for developers. */
 export function servedBy(id: unknown): string | undefined {
   const provider = word(id);
   return provider === 'google' ? 'gemini' : provider;
@@ -94,7 +94,7 @@ export function actionsOf(part: Fields, waitedMs: number): Reading[] {
   return readings;
 }
 
-/** A complete message of the assistant. It is sent repeatedly while it grows. */
+/** Returns the response of a complete message. The message is sent repeatedly while it grows. */
 export function responseOf(info: Fields): Reading | undefined {
   const id = word(info.id);
   const time = fieldsOf(info.time);

@@ -4,11 +4,11 @@
  *
  * OpenCode runs no commands. A plugin in its process forwards the events of its bus unchanged, `{type, properties}`
  * from V1 and `{type, created, data}` from V2, and adds `session_id` (the root of the session's family), `event_time`,
- * `directory` and `opencode_version`. Hooks of V1 that are no events have the same form, under the hook's name.
+ * `directory` and `opencode_version`. Hooks of V1 that are not events of the bus have the same form, with the hook's
+ * name.
  *
- * Sessions, messages and calls have ids, and a child session is a session of its own that names its parent. In V1 an
- * answer names its prompt. In V2 a turn is an execution from its start to its end, with the id of the prompt that began
- * it.
+ * Sessions, messages and calls have ids. A child session has its own id and names its parent. In V1, an answer names
+ * its prompt. In V2, a turn is an execution from its start to its end, with the id of the prompt that began it.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
@@ -77,7 +77,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     const time = fieldsOf(part.time);
     if (part.type === 'reasoning' && number(time.end) !== undefined)
       return [thought(word(part.id), part.text, number(time.end))];
-    // Texts of the user have no end.
+    // Only texts of the agent have an end time.
     if (part.type === 'text' && number(time.end) !== undefined)
       memory.remember('answer', session, String(text(part.text)?.length ?? 0));
     const call = word(part.callID);
@@ -130,7 +130,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     return [];
   },
   'session.step.started': ({ data, atMs, memory }) => {
-    // `started` is the time of the request, the event's own time that of the first byte of the answer.
+    // `started` is the time of the request. The time of the event is the time of the first byte of the answer.
     const startedMs = number(data.started) ?? atMs;
     const model = fieldsOf(data.model);
     const step = word(data.assistantMessageID);
@@ -167,7 +167,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     return [thought(step && `${step}:${number(data.ordinal) ?? 0}`, data.text)];
   },
   'session.tool.input.started': ({ data, memory }) => {
-    // The only event of a call that names its tool.
+    // Of all events of a call, only this one names the tool.
     const call = callOf(data);
     if (call !== undefined) memory.remember('tool', call, text(data.name) ?? '');
     return [];
@@ -247,7 +247,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
       facts,
     };
     if (call === undefined) return [blocked];
-    // The failure that follows adds nothing to this.
+    // The failure event that follows is ignored, because it has no further facts.
     return [
       blocked,
       {
@@ -279,7 +279,7 @@ const edges = new Set([
   'session.execution.interrupted',
 ]);
 
-/** Events that the plugin does not forward: other events report them, or they are too frequent for a process each. */
+/** Events that the plugin does not forward: other events report the same, or one process for each would be too many. */
 const unasked = new Set([
   'session.reasoning.ended',
   'tool.execute.before',
@@ -361,7 +361,7 @@ export const openCode: Agent = {
     const session = sessionOf(fields);
     if (isFlat(fields) && word(fields.opencode_version) === undefined) return known && session !== undefined ? 0.7 : 0;
     if (word(fields.opencode_version) !== undefined && session !== undefined) return known ? 1 : 0.9;
-    // The unchanged event of the bus; some events belong to the program and to no session.
+    // An unchanged event of the bus. Some events belong to the program and not to a session.
     const ofBus = /^evt_/.test(text(fields.id) ?? '') || /^ses_/.test(session ?? '');
     const bare = ofBus && /^[a-z]+(\.[a-z]+)+$/.test(name) && ('data' in fields || 'properties' in fields);
     return bare ? (known ? 0.95 : 0.7) : 0;

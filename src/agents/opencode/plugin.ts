@@ -1,10 +1,11 @@
 /**
- * The plugin that OpenCode loads into its own process (V1 source at 1.18.18, V2 documents up to 2.0.32; checked 2026-11-18): one
- * default export with `server` for V1 and `setup` for V2, each of which passes over the other. It hands events on to the hook
- * command, one after the other, so that they arrive in their order.
+ * The plugin that OpenCode loads into its own process (V1 source at 1.18.18, V2 documents up to 2.0.32; checked
+ * 2026-11-18). It is one default export with `server` for V1 and `setup` for V2; each version ignores the other
+ * function. The plugin passes events to the hook command one after the other, so that they arrive in order.
  *
- * A plugin that throws breaks what the agent does, and one that waits holds it up: so nothing of this is awaited, nothing
- * throws, nothing is changed, and what a slow machine cannot keep up with is left out. Streamed pieces are never passed on.
+ * A plugin that throws stops the agent's work, and a plugin that waits delays it. So OpenCode awaits no hook command,
+ * the plugin does not throw and changes no value. If the queue is full, it drops events. It never forwards streamed
+ * pieces.
  */
 import { fieldsOf, isFields, text } from '../../lib/read.ts';
 import type { Entry, HookCommand } from '../contract/contract.ts';
@@ -17,7 +18,7 @@ export function pluginText(commands: ReadonlyMap<string, HookCommand>): string {
   return `${HEAD}\nimport { spawn } from 'node:child_process';\n\nconst commands = {\n${entries.join('')}};\n${BODY}`;
 }
 
-/** Our plugin, or the one that the Python package of this name wrote. */
+/** Returns true for our plugin, and for the plugin that the Python package of this name wrote. */
 export const isPlugin = (source: string): boolean =>
   source.startsWith(`${HEAD}\n`) ||
   /^\s*(?:\/[/*]|\*).*\botel-hooks-opencode-plugin-v1\b/m.test(source) ||
@@ -35,7 +36,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // Somebody's edit: such a line runs nothing that could be told.
+    // A user has edited the line, so it cannot be parsed.
     return fieldsOf(undefined);
   }
 }

@@ -1,4 +1,4 @@
-/** OpenCode's plugins: every file in a folder is one. */
+/** OpenCode's plugins: OpenCode loads every file in its plugin folder as a plugin. */
 import { join } from 'node:path';
 import type { Places, Scope, Settings } from '../contract/contract.ts';
 import { isOurCommand } from '../files/our-command.ts';

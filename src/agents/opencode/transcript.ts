@@ -60,7 +60,7 @@ export const transcript: Transcript = {
   ],
   unread: [
     {
-      why: 'it holds no session of V1; of those of V2 the plugin tells',
+      why: 'it contains no session of V1; the plugin reports the sessions of V2',
       fits: path => DATABASE.test(path),
       // A path of `installed` without a session is skipped by its name.
       installed: () => [],
@@ -92,12 +92,12 @@ function singleSession({ path }: TranscriptFile, document: Document | undefined,
   const session = word(id);
   const parent = word(parentID);
   if (session === undefined || session !== SINGLE.exec(path)?.[1]) return [];
-  // Read with the session that began it, as long as that exists.
+  // A child session is read with its parent session, as long as the parent exists.
   if (parent !== undefined && (look?.head(join(dirname(path), `${parent}.json`)) ?? '') !== '') return [];
   return [{ session, cwd: word(directory), atMs: number(fieldsOf(time).updated) }];
 }
 
-/** Everything of a session: its child sessions, their messages, and the parts of these. */
+/** Returns all files of a session: its child sessions, their messages, and the parts of the messages. */
 function singleFiles(main: string, session: string, look: Look): string[] {
   const storage = dirname(dirname(dirname(main)));
   const children = begunIn(dirname(main), look);
@@ -117,7 +117,7 @@ function singleFiles(main: string, session: string, look: Look): string[] {
   return files.slice(0, MOST_SINGLE);
 }
 
-/** The sessions of a folder by the session that began them. Every session asks for this, so the files are read once. */
+/** Caches the child sessions of a folder by their parent, because this is needed for every session of the folder. */
 const families = new WeakMap<Look, Map<string, Map<string, string[]>>>();
 
 function begunIn(folder: string, look: Look): Map<string, string[]> {
@@ -170,7 +170,7 @@ const sessionRow = ({ id, parentID, directory, time }: Fields): Fields => ({
   time_created: fieldsOf(time).created,
 });
 
-/** Undefined if it is something else, or has another form. */
+/** Returns undefined if the file is not a database, or has other tables. */
 function databaseIn(document: Document, log?: Buffer): Database | undefined {
   const database = openDatabase(document, log);
   const has = (table: string, ...columns: string[]): boolean =>
@@ -183,8 +183,8 @@ function databaseIn(document: Document, log?: Buffer): Database | undefined {
 }
 
 /**
- * Sessions without a parent; a session whose parent is gone stands for itself. A session without messages belongs to
- * V2.
+ * Returns the sessions without a parent. If the parent was deleted, the child session counts as a session. A session
+ * without messages belongs to V2.
  */
 function sessionsIn(database: Database | undefined): FoundSession[] {
   const rows = [...(database?.rows('session') ?? [])];
@@ -297,7 +297,7 @@ function parsed(json: unknown): Fields {
   try {
     return fieldsOf(JSON.parse(text(json) ?? ''));
   } catch {
-    // The program did not write it.
+    // OpenCode did not write this text.
     return {};
   }
 }

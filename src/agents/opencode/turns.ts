@@ -52,7 +52,7 @@ export function over(happened: Happened): Reading[] {
   ];
 }
 
-/** A turn that reached its answer. It ends a child session too. */
+/** Ends a turn with its answer. In a child session, this also ends the session. */
 export function answered({ session, memory, isChild }: Happened): Reading[] {
   const length = memory.recall('answer', session);
   endTurn(session, memory);
@@ -107,7 +107,7 @@ export function inputOf(data: Fields): { type: string | undefined; prompt: strin
   return { type: text(item.type) ?? 'user', prompt: text(fieldsOf(item.payload ?? item.data).text) };
 }
 
-/** Another agent continues: planning begins or ends. */
+/** Reports a change of the agent: planning begins or ends. */
 export function chosen({ data, session, memory }: Happened): Reading[] {
   const agent = word(data.agent);
   const former = memory.recall('agent', session);

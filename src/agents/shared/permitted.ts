@@ -1,7 +1,7 @@
 /**
- * Returns the source that allowed a call which ran, for agents that report questions but not this. The rules are in
- * docs/who-decided.md: if the user was asked, the user; if the agent was in a mode that does not ask, the mode;
- * otherwise the configuration (a rule, a hook, the agent's own list).
+ * Returns the source that allowed a call which ran, for agents that report questions but not the source of a
+ * permission. The rules are in docs/who-decided.md. If the user was asked, it is the user. If the agent was in a mode
+ * that does not ask, it is the mode. Otherwise it is the configuration (a rule, a hook, the agent's own list).
  */
 import type { Facts } from '../../event/event.ts';
 

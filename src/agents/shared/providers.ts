@@ -18,7 +18,7 @@ const names: Readonly<Record<string, string>> = {
   chatgpt: 'openai',
   gemini: 'gcp.gemini',
   'gemini-cli': 'gcp.gemini',
-  // The name alone does not tell Google's services apart.
+  // The name does not show which of Google's services it is.
   google: 'gcp.gen_ai',
   vertex: 'gcp.vertex_ai',
   vertexai: 'gcp.vertex_ai',

@@ -18,7 +18,7 @@ export const facts = {
 export type Fact = keyof typeof facts;
 
 /**
- * `exact`: the agent states it. `derived`: it is concluded from what the agent states. `unknown`: nothing states it.
+ * `exact`: the agent states it. `derived`: otel-hooks derives it from other facts. `unknown`: no source states it.
  */
 export interface Knowledge {
   readonly known: 'exact' | 'derived' | 'unknown';

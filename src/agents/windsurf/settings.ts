@@ -1,6 +1,6 @@
 /**
  * Windsurf's hooks file (vendor's hook pages of 2026, checked 2026-11-18). Files of all scopes are merged; a timeout
- * cannot be set. The plugin for JetBrains has a file of its own, which is changed if it exists.
+ * cannot be set. The plugin for JetBrains has a separate file, which is changed if it exists.
  */
 import { join } from 'node:path';
 import type { Settings } from '../contract/contract.ts';

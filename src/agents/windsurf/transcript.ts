@@ -3,8 +3,8 @@
  * vendor's pages of 2026, a transcript in a third party's tests of 2026-08; checked 2026-11-18.
  *
  * A row is one step, done or failed: `{status, type, <type>: {…}}`. Rows have neither ids nor times, and there are no
- * tokens. Only rows state how a command ended and that a user refused it, but nothing relates a row to the call of a
- * hook, and equal commands would be confused. Rows therefore count only in sessions without hooks, in their order.
+ * tokens. Only rows state how a command ended and that a user refused it. But rows have no ids that relate them to the
+ * calls of hooks, and equal commands would be confused. Rows therefore count only in sessions without hooks, in order.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -86,7 +86,7 @@ function answered(memory: Memory): TranscriptEntry[] {
   ];
 }
 
-/** Steps under the names of hooks if there are any, otherwise under their own. */
+/** Steps by their names in rows. A step has the name of its hook, if there is one, otherwise its own name. */
 const actions: Readonly<Record<string, { name: string; tool: string }>> = {
   view_file: { name: 'read_file', tool: 'read_code' },
   code_action: { name: 'write_file', tool: 'write_code' },

@@ -3,9 +3,9 @@
  * of 2026-08; no recorded payload was available; checked 2026-11-18.
  *
  * Hooks report four families of actions, each before and after: reading, writing, commands, MCP. Calls have no ids, so
- * they pair by what they do, in order, within an execution (the turn). The end of a command does not state its result:
- * only the transcript does. A `pre_` hook without its `post_` was refused, cancelled or failed. Sessions have no start
- * and no end.
+ * they pair by their input, in order, within an execution (the turn). The hook at the end of a command has no result;
+ * only the transcript has it. A call with a `pre_` hook and without a `post_` hook was refused, cancelled or failed.
+ * Sessions have no start and no end.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
@@ -17,7 +17,7 @@ import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
-/** Tools have no names here: the families replace them. */
+/** Hooks do not name tools, so the names of the families are used. */
 const actions = {
   read_code: 'read_file',
   run_command: 'shell',
@@ -100,7 +100,7 @@ const documented: Record<string, HookEvent> = {
   post_cascade_response_with_transcript: responded,
   post_setup_worktree: {
     register: false,
-    // A worktree for a trajectory that starts with it, or another one for a running trajectory.
+    // A trajectory starts in a worktree, or moves to another one.
     read: (fields, memory) => [
       memory.recall('trajectory', 'began') === undefined
         ? reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })
@@ -131,7 +131,7 @@ export const windsurf: Agent = {
   signs(fields) {
     const name = eventName(fields);
     if (name === undefined || word(fields.trajectory_id) === undefined) return 0;
-    // No other agent sends either of them.
+    // Only Windsurf sends these fields.
     return Object.hasOwn(events, name) ? 1 : 0.9;
   },
   eventName,
@@ -187,7 +187,7 @@ function performed(family: Family, fields: Fields): Performed {
   }
 }
 
-/** An edit that removes text found a file. */
+/** Returns true if an edit removes text: then the file existed before. */
 const replaces = (edits: unknown): boolean =>
   Array.isArray(edits) && edits.some(edit => word(fieldsOf(edit).old_string) !== undefined);
 
