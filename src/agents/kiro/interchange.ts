@@ -205,8 +205,7 @@ export const interchange: Provider = {
             name,
             version: '1',
             when: { type: event, ...(patterns ? { patterns } : {}), ...(toolTypes ? { toolTypes } : {}) },
-            // biome-ignore lint/suspicious/noThenProperty: the file format has this name, and this object is not
-            // awaited.
+            // biome-ignore lint/suspicious/noThenProperty: the file format has this name; the object is not awaited.
             then: { ...what, ...(timeout === undefined ? {} : { timeout }) },
           });
         });
