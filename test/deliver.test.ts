@@ -169,7 +169,7 @@ test.each([
   expect(books && imbalances(books)).toEqual([]);
 });
 
-test('nothing to do: leaves at once, with balanced books', async () => {
+test('without work a delivery ends at once, with balanced accounts', async () => {
   const { outcome, books } = await run();
   expect(outcome).toBe('done');
   expect(books?.fragments.received).toBe(0);
@@ -238,7 +238,7 @@ const EIGHT_DAYS_MS = 8 * 24 * 3_600_000;
 test.each([
   ['for a second provider', ['console', 'file'], false],
   ['after a mistake in the configuration is mended', ['file'], true],
-])('a session that is taken up after it was forgotten leaves once %s', async (_how, providers, isBroken) => {
+])('a session whose hooks resume after its state was removed is sent once %s', async (_how, providers, isBroken) => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   const write = (text: string): void => writeFileSync(join(folder, 'config.json'), text);
@@ -259,7 +259,7 @@ test.each([
   expect(madeFor(await run(() => later))).toEqual(providers.map(each => [each, 6, 12]));
 });
 
-test('a session of two providers of which one cannot be used leaves once through the other', async () => {
+test('a session of two providers, of which one cannot be used, is sent once through the other', async () => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
@@ -297,7 +297,7 @@ describe('a session that begins while the configuration cannot be read', () => {
     ['provider', '{"provider": "otpl", "otlp": {"endpoint": "http://127.0.0.1:1"}}'],
     ['address', '{"provider": "otlp", "otlp": {"endpoint": "127.0.0.1"}}'],
     ['setting that is missing', '{"provider": "grafana-cloud"}'],
-  ])('leaves as a whole once its %s is mended, though it has ended', async (_what, broken) => {
+  ])('is sent completely after its %s is repaired, although it has ended', async (_what, broken) => {
     collector = await startCollector();
     try {
       const mended = JSON.stringify({ provider: 'otlp', otlp: { endpoint: collector.url }, service_name: 'mended' });
@@ -706,7 +706,7 @@ describe('a delivery that releases the lock', () => {
   });
 });
 
-test('destinations are bounded, and a session that found no room leaves once there is some', async () => {
+test('destinations are limited, and a session without a place is sent when there is one', async () => {
   const most = 256;
   const collector = await startCollector();
   try {

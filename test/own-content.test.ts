@@ -13,13 +13,13 @@ const from = (config: object) =>
     resolve({ global: { file: '/c.json', text: JSON.stringify(config) }, env: {}, home: '/home/ada', cwd: '/' }),
   );
 
-it('as it comes nothing is kept, and a session carries no settings for it', () => {
+it('by default no content is kept, and a session has no settings for it', () => {
   expect(from({})).toEqual({ settings: undefined, problems: [] });
   expect(keeperOf({})).toBeUndefined();
   expect(from({ content: { prompt: 'hash', paths: 'off' } }).settings).toBeUndefined();
 });
 
-it("vendors' metadata that is asked for is looked through with people's own patterns, and nothing else stays by it", () => {
+it("requested metadata of vendors is searched with the user's own patterns, and no other metadata stays", () => {
   const { settings } = from({ metadata: { include: ['dev.a.b'] }, redaction: { patterns: ['ACME-[0-9]+'] } });
   expect(settings).toMatchObject({ modes: defaultModes, metadata: ['dev.a.b'] });
   expect(keeperOf({ content: settings })).toMatchObject({ metadata: ['dev.a.b'] });
@@ -38,7 +38,7 @@ it("users' own patterns remove more, and allow texts that they match as a whole"
   );
 });
 
-it('a pattern that cannot be used costs itself; one that would hang another engine does not', () => {
+it('an unusable pattern affects only itself; a pattern that would hang another engine works', () => {
   const { settings, problems } = from({
     content: { prompt: 'redacted' },
     redaction: { patterns: ['(', '(a+)+$', '(?=x)'], allow: ['['] },

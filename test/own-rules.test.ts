@@ -22,9 +22,9 @@ const rule = {
 };
 
 describe('risk by settings', () => {
-  it('keeps a session small where nothing is set', () => expect(riskSettings(config({})).settings).toBeUndefined());
+  it('adds nothing to a session without settings', () => expect(riskSettings(config({})).settings).toBeUndefined());
 
-  it('adds rules of your own to those that ship', () => {
+  it("adds the user's rules to the built-in ones", () => {
     expect(judge({ rules: [rule] }, 'deploy --env=prod')).toEqual({
       score: 66,
       level: 'high',
@@ -38,22 +38,22 @@ describe('risk by settings', () => {
     });
   });
 
-  it('gives rules that ship another score, or takes them away', () => {
+  it('changes the score of built-in rules, or removes them', () => {
     expect(judge({}, 'sudo ls')?.score).toBe(35);
     expect(judge({ overrides: { 'privilege.sudo': 61 } }, 'sudo ls')).toMatchObject({ score: 61, level: 'high' });
     expect(judge({ overrides: { 'privilege.sudo': 'off' } }, 'sudo ls')).toBeUndefined();
   });
 
-  it('states none when it is off', () => expect(judge({ enabled: false }, 'rm -rf /')).toBeUndefined());
+  it('states no risk when it is off', () => expect(judge({ enabled: false }, 'rm -rf /')).toBeUndefined());
 
-  it('runs patterns in time that grows with the text alone', () => {
+  it('runs patterns in a time proportional to the text', () => {
     // A backtracking engine does not come back from this one.
     const slow = { ...rule, when: { line: '/^x (a+)+b$/' } };
     expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}`)).toBeUndefined();
     expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}b`)?.factors).toEqual(['PRODUCTION']);
   });
 
-  it('lets a rule that cannot be used cost itself alone', () => {
+  it('ignores only the rule that cannot be used', () => {
     const bad = { ...rule, id: 'acme.bad', when: { line: '/(?=a)/' } };
     const { settings, problems } = riskSettings(config({ rules: [bad, rule], overrides: { 'privilege.sud': 3 } }));
     expect(settings?.rules.map(({ id }) => id)).toEqual(['acme.prod']);
@@ -68,7 +68,7 @@ describe('risk by settings', () => {
     ]);
   });
 
-  it("takes no word of a project's file: its author is a stranger", () => {
+  it("ignores the rules of a project's file, because its author is a stranger", () => {
     const { values, problems } = resolve({
       project: { file: '.otel-hooks.json', text: '{"risk":{"enabled":false}}', trusted: false },
       env: {},

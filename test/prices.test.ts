@@ -68,7 +68,7 @@ describe('prices', () => {
     expect(costWith({}, { model: 'gpt-5.1', provider: 'my-proxy' })).toEqual({ prices: TABLE });
   });
 
-  it('of people themselves come first, the most exact one of all', () => {
+  it('of the user come first, and the most exact one of them counts', () => {
     const prices = {
       'gpt-*': { input_mtok: 1, output_mtok: 1 },
       'gpt-5*': { input_mtok: 2, output_mtok: 1 },
@@ -91,7 +91,7 @@ describe('prices', () => {
     expect(costWith({ prices }, { model: 'gpt-5.1', provider: 'my-proxy' })).toEqual({ usd: 1.25, prices: TABLE });
   });
 
-  it('are none where they are turned off', () => {
+  it('do not exist if they are turned off', () => {
     expect(costWith({ enabled: false }, { model: 'gpt-5.1' })).toBeUndefined();
   });
 });

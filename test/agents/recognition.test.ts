@@ -24,7 +24,7 @@ describe.each(agents.map(agent => [agent.id, agent] as const))('%s', (id, agent)
     expect(wrong.map(({ file, payload }) => `${file} is taken for ${idOf(payload)}`)).toEqual([]);
   });
 
-  test("a payload without half of its fields is recognized, uncertain or unknown, and never surely another agent's", () => {
+  test('a payload without half of its fields is recognized, uncertain or unknown, and never assigned to another agent with certainty', () => {
     const wrong = samples.flatMap(({ file, payload }) =>
       cuttings(payload).flatMap(cut => {
         const found = recognize(cut, {}, agents);
@@ -91,7 +91,7 @@ test.each([
     'a configuration folder of another name',
     { session_id: 's-1', transcript_path: '/data/cfg/projects/-w/s-1.jsonl', cwd: '/w', hook_event_name: 'SessionEnd' },
   ],
-])('%s, surely: %s', (id, _, payload) => {
+])('%s, with certainty: %s', (id, _, payload) => {
   expect(recognize(payload, {}, agents)?.agent.id).toBe(id);
   expect(certaintyOf(payload)).toBeGreaterThanOrEqual(SURE);
 });

@@ -102,7 +102,7 @@ test(`the state survives being written and read between any two events (seed ${s
   );
 });
 
-test('a repetition of everything adds nothing where hooks have native ids', () => {
+test('repeated hooks with native ids add nothing', () => {
   const payloads: PlayedHook[] = [
     {
       atMs: START_MS,

@@ -72,7 +72,7 @@ it('leaves a file that is not JSON as it is, and names the place', async () => {
   expect(text()).toBe('{ "provider": ');
 });
 
-it('says when another layer overrides the value, and masks secrets', async () => {
+it('reports when another layer overrides the value, and masks secrets', async () => {
   const env = { PATH: '', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
   const { out } = await house.runWith({ env }, 'config', 'set', 'otlp.endpoint', 'http://127.0.0.1:2');
   expect(out).toContain(

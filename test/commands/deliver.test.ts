@@ -48,7 +48,7 @@ describe('progress of a delivery', () => {
     }
   };
 
-  it('is one line that overwrites itself and is cleared at the end', async () => {
+  it('is one line, which each update overwrites and the end clears', async () => {
     const { code, err, out } = await delivered([], true);
     expect(code).toBe(0);
     expect(err).toMatch(/\r\u001b\[K40 of 40 hooks read, \d+ items sent, \d+ waiting/);

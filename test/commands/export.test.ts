@@ -76,7 +76,7 @@ const refusals = (body: string, form: 'lines' | 'list'): unknown[] =>
   intakeOf(Buffer.from(body), { form, header: {} }).verdicts.filter(verdict => verdict !== undefined);
 
 describe('export', () => {
-  it('gives every event of every session, the earliest session first, as the journal has it', async () => {
+  it('writes every event of every session in the form of the journal, the earliest session first', async () => {
     record({ 'key-1': late, 'key-2': early });
     const { code, out, err } = await exported();
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -110,7 +110,7 @@ describe('export', () => {
     expect(refusals(JSON.stringify(events), 'list')).toEqual([]);
   });
 
-  it('writes OpenHook that its rules find whole, and Base Coat, which our own mouths take', async () => {
+  it('writes OpenHook without findings, and Base Coat, which our own inputs accept', async () => {
     record({ 'key-1': late, 'key-2': early.slice(0, -1) });
     const { out } = await exported('--format', 'openhook', 'a1');
     expect(linesOf(out).map(each => isFields(each) && each.type)).toEqual([
@@ -162,7 +162,7 @@ describe('export', () => {
     expect(parts).toBe(2);
   });
 
-  it('puts a file in its place when it is whole, for its owner alone', async () => {
+  it('moves a file to its place when it is complete, readable by its owner only', async () => {
     record({ 'key-1': late });
     const file = join(home, 'events.jsonl');
     fs.writeFileSync(file, 'old');
@@ -176,7 +176,7 @@ describe('export', () => {
     expect(fs.lstatSync(join(home, 'link')).isSymbolicLink()).toBe(true);
   });
 
-  it('stops between two lines when it is asked, and leaves no half file', async () => {
+  it('stops between two lines on request, and leaves no partial file', async () => {
     record({ 'key-1': late, 'key-2': early });
     let seen = '';
     const ended = await ranIn(home, ['export'], {
@@ -244,7 +244,7 @@ describe('tail', () => {
     expect(message).toMatch(says);
   });
 
-  it('gives the same lines as they come', async () => {
+  it('prints the same lines when they arrive', async () => {
     record({ 'key-1': late, 'key-2': early });
     const format = ['--format', 'cloudevents'];
     const all = linesOf((await exported(...format)).out);
@@ -274,7 +274,7 @@ describe('an export as OpenHook', () => {
     expect(out).toBe(`~/out.jsonl: ${written} events of 1 session\n`);
   });
 
-  it('reaches the level that the agent reaches, with the transcript that lies where the agent keeps it', async () => {
+  it("reaches the level of the agent, with the transcript in the agent's own folder", async () => {
     record({ key: session(id, 'claude-code', START) });
     fs.mkdirSync(join(home, '.claude/projects/shop'), { recursive: true });
     fs.writeFileSync(transcript(), '{}\n');
@@ -292,7 +292,7 @@ describe('an export as OpenHook', () => {
     expect(fs.readFileSync(join(home, 'out.jsonl'), 'utf8')).toContain('"transcript":"none"');
   });
 
-  it('counts requests where it writes requests', async () => {
+  it('counts requests if its output consists of requests', async () => {
     record({ key: session(id, 'claude-code', START) });
     const file = join(home, 'out.jsonl');
     const { out } = await exported('--format', 'otlp-json', '--output', file);

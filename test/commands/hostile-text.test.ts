@@ -218,7 +218,7 @@ async function run(line: readonly string[], change: Partial<Io> = {}): Promise<s
   }
 }
 
-it('every command has its words here', () => {
+it('this test has arguments for every command', () => {
   expect(commands.map(({ name }) => name).filter(name => words[name] === undefined)).toEqual([]);
 });
 

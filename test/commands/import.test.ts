@@ -38,7 +38,7 @@ const answer = (session: string, n: number, more: object = {}) =>
     ...more,
   });
 
-it('a dry run shows on a terminal how far it is', async () => {
+it('a dry run shows its progress on a terminal', async () => {
   for (const session of ['a-1', 'a-2']) write(join(folder, `${session}.jsonl`), prompt(session, 1), answer(session, 2));
   const { err, out } = await ranIn(home, ['import', '--all', '--dry-run'], { isTerminal: true, isErrTerminal: true });
   expect(err).toContain('100 %  2/2 sessions');

@@ -191,7 +191,7 @@ describe('convert', () => {
     expect(result.err).toContain('\\u001b[2J');
   });
 
-  it('takes a manifest for one wherever it lies', async () => {
+  it('recognizes a manifest in any folder', async () => {
     put('.github/hooks/hook.json', readFileSync(small, 'utf8'));
     expect(JSON.parse((await ran('convert', '--json', '--to', 'cursor', '.github/hooks/hook.json')).out).from).toBe(
       'hook-interchange',
@@ -202,7 +202,7 @@ describe('convert', () => {
     );
   });
 
-  it('knows the registry of the draft, and what products do beyond the newest', async () => {
+  it('converts by the registry of the draft, and by the present behaviour of products', async () => {
     const native = async (...words: string[]) => JSON.parse((await ran('convert', ...words, 'hook.yaml')).out).hooks;
     expect(Object.keys(await native('--to', 'kiro'))).toEqual(['preToolUse']);
     expect(Object.keys(await native('--to', 'kiro', '--registry', '2026.03'))).toEqual(['preToolUse', 'agentSpawn']);
@@ -264,7 +264,7 @@ describe('capabilities', () => {
     expect((await ran('capabilities', '.claude/settings.json')).out).toContain('llm_evaluated');
   });
 
-  it('asks a policy, and lets nothing pass that it cannot read', async () => {
+  it('applies a policy, and fails for a policy that it cannot read', async () => {
     expect((await ran('capabilities', '--policy', 'policy.json', 'hook.yaml')).code).toBe(1);
     expect((await ran('capabilities', '--policy', 'policy.json', '--managed', 'hook.yaml')).code).toBe(0);
     const odd = put('odd.json', '{"event_restrictions":{"before_model":"sometimes"}}');

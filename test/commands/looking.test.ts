@@ -114,7 +114,7 @@ it.each([40, 80, 120, 300])('lists and sums keep within %i columns', async colum
   }
 });
 
-it('in a pipe ids are whole, and data is data', async () => {
+it('in a pipe ids are complete, and tables have all columns', async () => {
   recorded(own);
   expect((await run(['show'])).out).toContain(own);
   expect((await run(['report', '--format', 'csv'], { columns: 40 })).out).toContain('cache_read_tokens');

@@ -53,7 +53,7 @@ describe('without a terminal', () => {
       expect([agent, changed, diff.startsWith('---')]).toEqual([agent, true, true]);
   });
 
-  it('does it for all agents of a scope and names those without the scope', async () => {
+  it('sets up all agents of a scope, and names the agents without the scope', async () => {
     const ran = await run(['enable', '--tool', 'all', '--local', '--yes', '--no-proof']);
     expect(ran.code).toBe(0);
     expect(ran.out).toContain('Cursor: it has no settings of the scope local.');
@@ -62,7 +62,7 @@ describe('without a terminal', () => {
     expect([named.code, named.err]).toEqual([1, expect.stringContaining('nothing was changed')]);
   });
 
-  it('a file that is refused does not keep others from being set up', async () => {
+  it('a refused file does not prevent the set-up of other agents', async () => {
     fs.mkdirSync(join(home, '.cursor'));
     fs.writeFileSync(join(home, '.cursor/hooks.json'), '{\n  "hooks": []\n}\n');
     const ran = await run(['enable', '--tool', 'cursor,claude', '--yes', '--no-proof']);
@@ -74,7 +74,7 @@ describe('without a terminal', () => {
   });
 });
 
-it('a shared file is done when it is written, also where otel-hooks is not in PATH, as others will run it', async () => {
+it('a shared file is written also if otel-hooks is not in PATH, because other users run its commands', async () => {
   const ran = await run(['enable', '--tool', 'cursor', '--project', '--yes']);
   expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('otel-hooks is not in PATH')]);
   expect(exists('.cursor/hooks.json')).toBe(true);
@@ -161,7 +161,7 @@ describe('at a terminal', () => {
     expect([exists('.claude/settings.json'), exists('.cursor/hooks.json')]).toEqual([false, false]);
   });
 
-  it('takes the chosen agents alone, and writes the address', async () => {
+  it('sets up only the chosen agents, and writes the address', async () => {
     both();
     const ran = await run(['enable', '--no-proof'], ['3', '2', 'nonsense', '127.0.0.1:4318', 'd', 'y']);
     expect([ran.code, ran.asked]).toEqual([0, [WHICH, WHICH, ADDRESS, ADDRESS, CHANGE, CHANGE]]);
@@ -307,7 +307,7 @@ describe('our own configuration', () => {
   });
 });
 
-it('folders that were there stay, also empty; those that came with a file go with it', async () => {
+it('existing folders stay, also empty ones; folders that were made for a file are removed with it', async () => {
   fs.mkdirSync(join(home, '.cursor'));
   fs.mkdirSync(join(home, '.kiro'));
   const tools = ['--tool', 'cursor,kiro,copilot,cline', '--yes'];

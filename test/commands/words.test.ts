@@ -28,7 +28,7 @@ it('common flags may be before the command', async () => {
 });
 
 const wordless = commands.filter(({ mostWords, name }) => !mostWords && name !== 'hook').map(({ name }) => name);
-test.each(wordless)('%s takes no words, and does nothing when it gets one', async name => {
+test.each(wordless)('%s takes no arguments, and does nothing if it gets one', async name => {
   const { code, out, err } = await run(name, 'everything', '--yes');
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toMatch(new RegExp(`^otel-hooks ${name}: .*\\n  next: otel-hooks help ${name}\\n$`));

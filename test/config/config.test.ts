@@ -63,7 +63,7 @@ describe('layers', () => {
     expect(values.attributes).toEqual(attributes);
   });
 
-  it('take paths from where they were written', () => {
+  it('resolve paths relative to the place where they were written', () => {
     const { values } = from({
       globalText: '{"file": {"path": "out.jsonl"}, "otlp": {"certificate": "~/ca.pem"}}',
       env: { OTEL_EXPORTER_OTLP_CLIENT_KEY: 'key.pem', AGENT_HOOKS_LOG: '/var/log/x' },
@@ -268,7 +268,7 @@ describe('mistakes in a file', () => {
     ]);
   });
 
-  it('comments, trailing commas, a byte order mark and $schema are no mistakes', () => {
+  it('comments, trailing commas, a byte order mark and $schema are not mistakes', () => {
     const { problems, values } = from({ globalText: '\uFEFF// mine\n{"$schema": "x", "debug": true,}' });
     expect(problems).toEqual([]);
     expect(values.debug).toBe(true);

@@ -280,7 +280,7 @@ describe('credentials', () => {
     expect(JSON.stringify(problems)).not.toContain('secret');
   });
 
-  it("are not taken along by a trusted project's endpoint either", () => {
+  it('are not sent to the endpoint of a trusted project either', () => {
     const project = { file: '/p/.otel-hooks.json', text: '{"otlp": {"endpoint": "https://theirs"}}', trusted: true };
     expect(from(file, {}, { project }).destinations[0]?.signals.traces?.headers).toEqual({});
   });
@@ -289,7 +289,7 @@ describe('credentials', () => {
 describe('the capture of events', () => {
   const hooks = (more: object) => from({ hooks: more }).destinations;
 
-  it('is as the standard writes it: all of them, in one statement', () => {
+  it('has the form of the standard: all events, in one statement', () => {
     const [log] = hooks({ event: '*', output: 'events.jsonl' });
     expect(log).toMatchObject({ provider: 'agent-hooks-log', signals: { events: { path: '/g/events.jsonl' } } });
     expect(log?.signals.events?.types).toBeUndefined();
@@ -339,7 +339,7 @@ describe('--provider', () => {
     hooks: { endpoint: 'https://siem.example' },
   });
 
-  it('leaves those that it names, and the log of events', () => {
+  it('keeps the named providers, and the log of events', () => {
     expect(destinationsFor(config, 'file').destinations.map(({ provider }) => provider)).toEqual([
       'file',
       'agent-hooks-log',
@@ -354,7 +354,7 @@ describe('--provider', () => {
     ]);
   });
 
-  it('chooses where the configuration names none, as files of the Python package do not', () => {
+  it('chooses the provider if the configuration names none, as in files of the Python package', () => {
     const keys = { langfuse: { public_key: 'pk', secret_key: 'sk' }, otlp: { endpoint: 'http://h:4318' } };
     const chosen = (file: object, provider: string) => {
       const { destinations, problems } = destinationsFor(configOf(file), provider);

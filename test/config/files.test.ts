@@ -79,7 +79,7 @@ describe('files', () => {
     );
   });
 
-  it('that cannot be read are a problem and no end', () => {
+  it('that cannot be read are a problem, and the program continues', () => {
     mkdirSync(join(root, 'home/.config/otel-hooks/config.json'), { recursive: true });
     expect(loadConfig(place()).problems).toMatchObject([
       { code: 'config-unreadable', why: 'it is not a regular file' },
@@ -99,7 +99,7 @@ describe('files', () => {
 });
 
 describe('consent', () => {
-  it('is given to a text, and a change of it asks anew', () => {
+  it('is given to a text, and a changed text needs a new consent', () => {
     const file = write('home/app/.otel-hooks.json', '{"otlp": {"endpoint": "http://theirs"}}');
     expect(loadConfig(place()).values['otlp.endpoint']).toBeUndefined();
     trustProject(place(), file, readFileSync(file, 'utf8'));
@@ -114,7 +114,7 @@ describe('consent', () => {
     expect(statSync(join(root, 'home/.config/otel-hooks/trusted.json')).mode & 0o777).toBe(0o600);
   });
 
-  it('to one project is none to another with the same text', () => {
+  it('to one project does not count for another with the same text', () => {
     const text = '{"otlp": {"endpoint": "http://theirs"}}';
     trustProject(place(), write('home/app/.otel-hooks.json', text), text);
     write('home/other/.otel-hooks.json', text);

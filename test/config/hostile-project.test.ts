@@ -219,7 +219,7 @@ describe('config --trust', () => {
     expect((await trust()).out).toContain('was accepted before');
   });
 
-  it('asks nothing where nothing needs consent', async () => {
+  it('does not ask if no key needs consent', async () => {
     write('home/clone/.otel-hooks.json', { service_name: 'shop' });
     const ran = await trust();
     expect([ran.code, ran.out]).toEqual([0, expect.stringContaining('nothing that needs your consent')]);

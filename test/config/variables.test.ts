@@ -204,7 +204,7 @@ describe('a variable that cannot be honoured is answered by name, and nothing ch
   });
 });
 
-it('every variable that is read or answered is tried here', () => {
+it('every variable that is read or answered has a row here', () => {
   const tried = new Set([...honoured, ...answered].map(([variable]) => variable));
   expect([...honouredVariables, ...answeredVariables].filter(variable => !tried.has(variable))).toEqual([]);
 });

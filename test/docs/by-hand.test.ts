@@ -43,7 +43,7 @@ it('README.md has at most 160 lines and names every agent', () => {
   expect(agents.filter(({ title }) => !flowing.includes(title)).map(({ id }) => id)).toEqual([]);
 });
 
-it('the session that the README opens with is the one that the demonstration plays, and it shows everything', () => {
+it('the first session of README is the one that the demonstration plays, and it shows every kind of span', () => {
   const printed = execFileSync(process.execPath, [join(root, 'dist', 'otel-hooks.cjs'), 'demo'], {
     encoding: 'utf8',
     env: { ...process.env, LC_ALL: 'C.UTF-8' },

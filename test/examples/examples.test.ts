@@ -41,7 +41,7 @@ it('compile in strict TypeScript against the packed declarations', () => {
   }
 });
 
-it('the service sends the spans of posted hooks, and refuses what is no hook', async () => {
+it('the service sends the spans of posted hooks, and refuses a body that is not a hook', async () => {
   const collector = await startCollector();
   const { app, telemetry } = createService({ endpoint: collector.url });
   const post = async (payload: object): Promise<number> =>

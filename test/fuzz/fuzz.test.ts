@@ -52,7 +52,7 @@ const keeper = keeperOf({ content });
 
 const folderOf = (agent: string): string => join(import.meta.dirname, '../agents', agent);
 
-describe(`readers bear anything (seed ${seed}; npm run fuzz -- --seed ${seed} repeats it)`, {
+describe(`readers throw for no input (seed ${seed}; npm run fuzz -- --seed ${seed} repeats it)`, {
   timeout: 3_600_000,
 }, () => {
   it.each(agents.filter(agent => samplesOf(agent.id).length > 0).map(agent => [agent.id] as const))(

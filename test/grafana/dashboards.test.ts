@@ -44,7 +44,7 @@ test('docs/grafana-panels.md lists the question of each panel', async () => {
   );
 });
 
-test('no dashboard lies there that no code writes', () => {
+test('every dashboard on disk is written by code', () => {
   expect(readdirSync(join(folder, 'dashboards')).sort()).toEqual(written.map(({ file }) => file).sort());
 });
 

@@ -253,14 +253,14 @@ for (const front of frontEnds) {
       expect(journaled(at)).toBe(3);
     });
 
-    it('hold nothing back when they are of an earlier step, an earlier boot or another clock', async () => {
+    it('hold back no start when they are of an earlier step, an earlier boot or another clock', async () => {
       const at = house();
       for (const old of [step() - 1, step() - 2, step() + 2]) put(at, `kick.${boot()}-${old}`);
       for (const name of [`kick.00000000-${step()}`, `kick.0-${wallStep()}`, 'kick.', 'kick.x']) put(at, name);
       await started(at);
     });
 
-    it('are named by the wall clock without /proc, and hold nothing back after it jumped', async () => {
+    it('are named by the wall clock without /proc, and hold back no start after it jumped', async () => {
       const at = house();
       for (const file of [at.script, at.bin])
         writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/proc/', '/nonexistent/'));

@@ -33,7 +33,7 @@ const text = fc
   .array(fc.constantFrom('a', 'b', 'c', 'd\r'), { maxLength: 25 })
   .chain(lines => fc.constantFrom('\n', '').map(end => lines.join('\n') + end));
 
-it('is empty for equal texts alone', () => {
+it('is empty only for equal texts', () => {
   fc.assert(fc.property(text, text, (before, after) => (diff(before, after) === '') === (before === after)));
 });
 

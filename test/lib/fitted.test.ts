@@ -27,6 +27,6 @@ it('a value that fits is unchanged, a text is cut as late as possible', () => {
   expect(cutText('ab\u{1f600}cd', 4)).toBe('ab…');
 });
 
-it('a name that would be a prototype is none', () => {
+it('the name `__proto__` is left out', () => {
   expect(fitted(JSON.parse('{"__proto__": {"x": 1}, "y": 2}'), { bytes: 100 })).toEqual({ y: 2 });
 });

@@ -5,7 +5,7 @@ import { canonicalJson, keyedHash } from '../../src/lib/hash.ts';
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary', maxLength: 200 }));
 
-test('a keyed hash is the HMAC that everybody else computes, for keys and contents of any length', () => {
+test('a keyed hash equals the HMAC of Node, for keys and contents of any length', () => {
   const key = fc.oneof(
     text,
     fc.nat({ max: 130 }).map(length => 'k'.repeat(length)),

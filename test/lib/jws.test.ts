@@ -25,7 +25,7 @@ describe('a signature', () => {
     });
   });
 
-  it('holds for these bytes and this key alone, and is the same each time', () => {
+  it('is valid only for these bytes and this key, and is the same each time', () => {
     const signature = signDetached(body, key);
     expect(signDetached(body, key)).toBe(signature);
     expect(verifyDetached(body, signature, mine)).toEqual({ ok: true, kid: publicJwk(key).kid });

@@ -129,7 +129,7 @@ test('a handler that throws, overruns or gives an invalid response is skipped wi
   expect(seen[0]?.response.metadata.failures).toEqual(failures);
 });
 
-test('a block holds even where the rest of the answer is wrong', async () => {
+test('a block counts even if the rest of the answer is wrong', async () => {
   const hooks = createHookRunner();
   hooks.register('PreToolUse', () => ({ action: 'block', reason: 42 }) as never, { id: 'guard' });
   expect(await hooks.run(before)).toMatchObject({ action: 'block', reason: 'blocked by hook guard' });

@@ -68,7 +68,7 @@ test('sends spans, records and metrics with one resource, headers and computed i
   expect(JSON.stringify(received)).toContain('session claude-code');
 });
 
-test('counts the spans exactly that the receiver refuses, and says so at the shutdown', async () => {
+test('counts exactly the spans that the receiver refuses, and reports them at the shutdown', async () => {
   const { url, answer } = await receiver();
   const telemetry = startAgentTelemetry({ endpoint: url, onError: () => undefined });
   ingest(telemetry, 's1');

@@ -162,7 +162,7 @@ describe('errors of the receivers', () => {
   });
 });
 
-describe('nothing is lost in silence', () => {
+describe('every loss is reported', () => {
   test('a batch processor with a small queue gets all spans', async () => {
     const exporter = new InMemorySpanExporter();
     const processor = new BatchSpanProcessor(exporter, { maxQueueSize: 100, maxExportBatchSize: 50 });
@@ -480,7 +480,7 @@ describe('the context of a session', () => {
     expect(errors.map(({ code }) => code)).toEqual(['traceparent', 'traceparent']);
   });
 
-  test('a session that goes on in a new process has new ids, and a link to the trace of its start', async () => {
+  test('a session that continues in a new process has new ids, and a link to the trace of its start', async () => {
     const first = new InMemorySpanExporter();
     const second = new InMemorySpanExporter();
     const before = bridgeWith({ spanExporters: [first] });

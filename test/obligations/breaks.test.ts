@@ -21,7 +21,7 @@ const needed = [
   'LICENSE',
 ];
 
-it('each promise that these tests can see broken is broken once', () => {
+it('the table has one change for each promise that a test can check', () => {
   expect(breaks.map(each => each.promise)).toEqual(['P1', 'P2', 'P3', 'P4', 'P5', 'P6', 'P7', 'P8']);
   for (const { file, edits } of breaks) {
     const text = readFileSync(join(root, file), 'utf8');
@@ -29,7 +29,7 @@ it('each promise that these tests can see broken is broken once', () => {
   }
 });
 
-it.for(breaks)('$promise is seen to be broken when $breaks', { timeout: 180_000 }, async (each, context) => {
+it.for(breaks)('a test for $promise fails when $breaks', { timeout: 180_000 }, async (each, context) => {
   if (size === 'quick') skipFor(context, 'not at size quick');
   const { folder, leave } = room();
   try {

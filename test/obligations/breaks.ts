@@ -87,6 +87,6 @@ export const breaks: Break[] = [
     file: 'src/enrich/redact.ts',
     edits: [['return { body: kept, content:', 'return { body, content:']],
     test: 'test/obligations/canaries.test.ts',
-    named: 'S3 in all that agents say',
+    named: 'S3 in all payloads of agents',
   },
 ];

@@ -372,7 +372,7 @@ describe('S3 secrets', () => {
     expect(described(found, canaries).filter(leak => !leak.includes('in quarantine/'))).toEqual([]);
   });
 
-  it('S3 do not leave with content that was asked for either', { timeout: 60_000 }, async () => {
+  it('S3 are not sent with requested content either', { timeout: 60_000 }, async () => {
     const every = bySize({ quick: 3, ci: 1, full: 1 });
     const some = planted.filter((_, i) => i % every === 1 % every);
     const variables = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' };
@@ -394,7 +394,7 @@ describe('S3 secrets', () => {
       ).toBe(true);
   });
 
-  it('S3 are seen when redaction is taken out', { timeout: 60_000 }, async () => {
+  it('S3 are found when the program does not redact', { timeout: 60_000 }, async () => {
     const every = bySize({ quick: 3, ci: 1, full: 1 });
     const some = planted.filter((_, i) => i % every === 0);
     const { state, out } = await deliverAll(some, { program: await withoutRedaction() });

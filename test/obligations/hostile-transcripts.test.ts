@@ -113,7 +113,7 @@ it('S2 a path of a transcript that names another kind of file does not harm the 
   });
 });
 
-it('S2 rows that no agent writes cost themselves alone', { timeout: 120_000 }, async () => {
+it('S2 rows that no agent writes affect only themselves', { timeout: 120_000 }, async () => {
   await withPlace(async ({ state, folder, hook }) => {
     const session = '11111111-2222-4333-8444-555555555555';
     const rows = rowsOf(session);
@@ -148,7 +148,7 @@ it('S2 rows that no agent writes cost themselves alone', { timeout: 120_000 }, a
   });
 });
 
-it('S2 many sessions with names of their own make no more series than are let in', { timeout: 300_000 }, async () => {
+it('S2 many sessions with unique names make no more series than the limit allows', { timeout: 300_000 }, async () => {
   await withPlace(async ({ state, hook }) => {
     for (let i = 0; i < 500; i += 1) {
       const call = {

@@ -288,7 +288,7 @@ describe('nothing is run', () => {
   });
 });
 
-test('silence ends a session, whose transcript is the one that bears its name', async () => {
+test('silence ends a session, and its transcript is the file with its name', async () => {
   const id = '7c2f9a10-3b4d-4e5f-8a6b-1c2d3e4f5a6b';
   const folder = join(home, '.kiro', 'sessions', 'cli');
   mkdirSync(folder, { recursive: true });
@@ -316,7 +316,7 @@ test('a folder by another name is the same project', async () => {
   expect(existsSync(join(work, 'ran'))).toBe(true);
 });
 
-test('one that hangs costs itself alone', async () => {
+test('a command that hangs affects only itself', async () => {
   hooks({ command: 'sleep 600', events: ['session.start'], async: true }, { command: 'cat >> all.jsonl' });
   agree();
   session();
@@ -355,7 +355,7 @@ test('child processes of a command end with it', async () => {
   await until(() => !isAlive(child), 30_000);
 });
 
-test('one that fails is a problem once, by its number and not by its text', async () => {
+test('a command that fails is one problem, which has its number and not its text', async () => {
   hooks({ command: 'exit 3 # token=abc' });
   agree();
   session();

@@ -83,7 +83,7 @@ describe.each(agents.map(({ id }) => id))('content of %s', id => {
       expect(runWith(id, keep), keep?.modes.prompt).toEqual({ words: 0, secrets: [] });
   });
 
-  it('is there without secrets when it is redacted, and whole when that is asked for', () => {
+  it('has no secrets in the mode redacted, and is complete in the mode full', () => {
     const redacted = runWith(id, keeperIn('redacted'));
     expect(redacted.words).toBeGreaterThan(0);
     expect(redacted.secrets).toEqual([]);
@@ -92,7 +92,7 @@ describe.each(agents.map(({ id }) => id))('content of %s', id => {
     expect(full.secrets.length).toBeGreaterThan(0);
   });
 
-  it('is seen to hold secrets when nothing takes them out', () => {
+  it('contains secrets if no redaction removes them', () => {
     expect(
       runWith(
         id,

@@ -16,7 +16,7 @@ test('the id of an event does not depend on its content', () => {
   expect(yes?.data).not.toEqual(nay?.data);
 });
 
-test('two equal events are two, with ids that the same order gives again', () => {
+test('two equal events are two events, and the same order gives the same ids', () => {
   const ids = () => play([prompt('yes'), prompt('yes', 5), prompt('yes', 9)]).events.map(event => event.event_id);
   expect(new Set(ids()).size).toBe(3);
   expect(ids()).toEqual(ids());
@@ -67,7 +67,7 @@ test.each([
   for (const state of played.states.values()) expect(state.key).toMatch(/^[0-9a-f]{32}$/);
 });
 
-test('a clock that jumps bends nothing within a session', () => {
+test('a jump of the clock does not change durations within a session', () => {
   const played = play([
     {
       atMs: START_MS,
@@ -94,7 +94,7 @@ test.each([
   expect(validateAgentHooks(JSON.stringify(end), 'event').findings).toEqual([]);
 });
 
-test.each([1e300, -1, 9e15])('a time that is none, %d, is the arrival', timestamp => {
+test.each([1e300, -1, 9e15])('an invalid time, %d, is replaced by the time of arrival', timestamp => {
   const payload = { timestamp, sessionId: 's', cwd: '/', toolName: 'view', toolArgs: {} };
   const { events } = play([{ atMs: START_MS, payload, header: { tool: 'copilot' } }]);
   expect(events.map(event => event.timestamp)).toEqual([new Date(START_MS).toISOString()]);
@@ -169,7 +169,7 @@ test('a payload that only points to a transcript is the event that it names', ()
   expect([...states.values()].map(state => [state.agent, state.session])).toEqual([['opencode', 'ses_1']]);
 });
 
-test('an answer that is a guess is counted as one', () => {
+test('a guessed answer is counted as a guess', () => {
   const guess = { session_id: 's-3', hook_event_name: 'Stop', cwd: '/x', stop_hook_active: false, prompt_id: 'p' };
   expect(play([{ atMs: START_MS, payload: guess }]).odd).toEqual(['unsure_agent']);
   expect(play([{ atMs: START_MS, payload: guess, header: { tool: 'claude-code' } }]).odd).toEqual([]);

@@ -126,11 +126,14 @@ describe('the actor of an event', () => {
     }
   });
 
-  test.each(['human', 'User', 5, undefined])('has no id where its type, %s, is none: it may be a person', type => {
-    const { events } = played([start, { ...prompt, actor: { type, id: 'kim.smith' } }, end]);
-    expect(events.map(({ event_type }) => event_type)).toContain('Prompt.Submitted');
-    expect(JSON.stringify(events)).not.toContain('kim');
-  });
+  test.each(['human', 'User', 5, undefined])(
+    'has no id if its type, %s, is invalid, because it may be a person',
+    type => {
+      const { events } = played([start, { ...prompt, actor: { type, id: 'kim.smith' } }, end]);
+      expect(events.map(({ event_type }) => event_type)).toContain('Prompt.Submitted');
+      expect(JSON.stringify(events)).not.toContain('kim');
+    },
+  );
 
   test('is recognized by its hash, if another program made it with the same key', () => {
     const { events } = played(session, keeper('hash'));
@@ -245,7 +248,7 @@ describe("the agent's version", () => {
     ]);
   });
 
-  test('is one word, or nothing', () => {
+  test('is one word, or absent', () => {
     for (const version of ['a sentence of words', EMAIL, 'x'.repeat(65), '/home/kim/bin', 'home/kim/bin'])
       expect(played([{ ...start, source: { tool: AGENT, version } }]).events[0]?.source).toEqual({ tool: AGENT });
   });

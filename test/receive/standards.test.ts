@@ -150,7 +150,7 @@ describe('OpenHook', () => {
     ['another version', { openhook: '0.7' }, 'openhook_version'],
     ['the folder under its first name', { cwd: '/home/dev/x' }, 'openhook_cwd'],
     ['a time without a zone', { time: '2026-03-02T09:00:01' }, 'openhook_time'],
-  ])('%s is read as well as can be, and counted', (_, more, kind) => {
+  ])('%s is read as far as possible, and counted', (_, more, kind) => {
     const { events, odd } = play([at(1, envelope('session.start', 1, {}, more))]);
     expect(typesOf(events)).toEqual(['Session.Start']);
     expect(events[0]?.timestamp).toBe(time(1));
@@ -299,7 +299,7 @@ describe('a session that OpenHook and its transcript report', () => {
     output_tokens: 1,
   });
 
-  test('its end alone is all that is needed: tokens are those of the responses', () => {
+  test('its end is sufficient: its tokens are those of the responses', () => {
     const house = openHouse();
     try {
       sender(house)('session.end', 20, end(house));
@@ -747,7 +747,7 @@ describe('CloudEvents', () => {
     }
   });
 
-  test('its id makes a repetition one where the inside has none, and its time counts', () => {
+  test('its id identifies a repetition if the inner event has no id, and its time counts', () => {
     const start = native({ hook_event_name: 'Notification', notification_type: 'idle_prompt', message: 'x' });
     const { fates, events } = play([at(9, cloud(start)), at(19, cloud(start)), at(29, cloud(start, { id: 'A-2' }))]);
     expect(fates).toEqual(['journaled', 'duplicate', 'journaled']);
@@ -778,7 +778,7 @@ describe('CloudEvents', () => {
 describe('a list', () => {
   const good = () => envelope('prompt.submit', 1, { prompt_length: 3 });
 
-  test('a bad item costs itself, and is kept apart with its reason', () => {
+  test('a bad item affects only itself, and is set aside with its reason', () => {
     const torn = JSON.stringify(good()).slice(0, -9);
     const lines = [JSON.stringify(good()), torn, '[1]', JSON.stringify(good()), JSON.stringify(native({}))];
     const { fates, events, bad } = play([at(1, lines.join('\n'))]);
@@ -788,7 +788,7 @@ describe('a list', () => {
     expect(bad[0]?.text).toBe(torn);
   });
 
-  test('an item that is nested too deeply costs itself', () => {
+  test('an item that is nested too deeply affects only itself', () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const list = play([at(1, `[${JSON.stringify(good())},${deep},{"openhook":"0.1","data":${deep}}]`)]);
     expect(list.fates).toEqual(['journaled']);

@@ -171,7 +171,7 @@ it('the settings for hooks of type http are sent as the agent sends them', async
   expect(await post(posted())).toEqual({ status: 200, text: '' });
 });
 
-it('a page in a browser gets nothing, though it had the token and called the server by a name of its own', async () => {
+it('a page in a browser gets no answer, even with the token and under its own name for the server', async () => {
   const hook = posted();
   const body = hook.body.replace('"c2"', '"of a page"');
   const page = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' };
@@ -181,7 +181,7 @@ it('a page in a browser gets nothing, though it had the token and called the ser
   expect((await post({ ...hook, body, headers: simple })).status).toBe(403);
 });
 
-it('all of it reaches the collector, once', async () => {
+it('every event reaches the collector once', async () => {
   const all = ['Action.After', 'Action.Before', 'Action.Before', 'Prompt.Submitted', 'Session.End', 'Session.Start'];
   await until(() => arrived().length >= all.length, 20_000);
   expect(arrived().sort()).toEqual(all);

@@ -163,7 +163,7 @@ it('a request that names two servers is answered for neither', async () => {
   expect(standing.fragments()).toEqual([]);
 });
 
-it('an empty batch of CloudEvents is valid, and nothing', async () => {
+it('an empty batch of CloudEvents is valid, and records no event', async () => {
   standing = await stand();
   const answer = await post(standing, '/v1/events', [], { 'content-type': 'application/cloudevents-batch+json' });
   expect([answer.status, answer.text]).toEqual([200, '{"accepted":0,"rejected":0}']);
@@ -311,7 +311,7 @@ describe('answers with rule and place', () => {
     expect(readdirSync(join(standing.state, 'inbox'))).toEqual([]);
   });
 
-  it('an attribute of a CloudEvent that is none', async () => {
+  it('an invalid attribute of a CloudEvent', async () => {
     standing = await stand();
     const answer = await post(standing, '/v1/events', agentHooks(1), { 'ce-specversion': '1.0', 'ce-id': '%zz' });
     expect([answer.status, answer.json.items?.[0]?.rule]).toEqual([400, 'cloudevents/attribute']);

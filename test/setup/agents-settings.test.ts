@@ -110,7 +110,7 @@ for (const each of enabled) {
       }
     });
 
-    it('never for an event where a silent hook changes what happens', () => {
+    it('it is registered for no event in which a silent hook would change the outcome', () => {
       const events = new Set(
         written.flatMap(([, file]) => file.entries(added(file, undefined, commands)).map(({ event }) => event)),
       );
@@ -146,7 +146,7 @@ for (const each of enabled) {
       const anyFile = jsonTexts({ root, events, isList });
 
       describe(file.path, () => {
-        it('remove after add is the former file', () => {
+        it('remove after add restores the file', () => {
           fc.assert(
             fc.property(anyFile, text => {
               expect(removed(file, added(file, text, few))).toBe(text);

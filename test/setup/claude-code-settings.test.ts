@@ -76,11 +76,11 @@ const files: [name: string, text: string | undefined][] = [
 ];
 
 describe('text in, text out', () => {
-  it.each(files)('removing after adding gives the former bytes: %s', (_, text) => {
+  it.each(files)('removing after adding restores the file byte for byte: %s', (_, text) => {
     expect(remove(add(text))).toBe(text);
   });
 
-  it.each(files)('adding twice is adding once: %s', (_, text) => {
+  it.each(files)('adding twice gives the same as adding once: %s', (_, text) => {
     const once = add(text);
     expect(settings.add(once, commands)).toMatchObject({ ok: true, changed: false, text: once });
   });

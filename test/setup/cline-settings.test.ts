@@ -15,7 +15,7 @@ const writtenWith = (texts: Record<string, string>) =>
     .filter(({ add }) => add)
     .map(({ path }) => path);
 
-describe('where a name is taken', () => {
+describe('a name that another hook uses', () => {
   const own = '#!/bin/bash\n# mine\njq . >> log; echo \'{"cancel":false}\'\n';
   it('our hook goes into the other folder, and the person’s own stays', () => {
     const taken = '/home/me/Documents/Cline/Hooks/PreToolUse';
@@ -27,7 +27,7 @@ describe('where a name is taken', () => {
     expect(file?.remove(own)).toEqual({ ok: true, text: own, changed: false, events: [] });
     expect(file?.entries(own)).toEqual([]);
   });
-  it('in both, nothing is done', () => {
+  it('in both folders, nothing is changed', () => {
     const both = {
       '/home/me/Documents/Cline/Hooks/Stop': own,
       '/home/me/Documents/Cline/Hooks/TaskStart': own,

@@ -84,7 +84,7 @@ describe('not ours', () => {
     ' '.repeat(10_000),
   ])('%s', command => expect(isOurCommand(command)).toBe(false));
 
-  it('what is no text', () => {
+  it('values that are not texts', () => {
     for (const value of [undefined, null, 7, {}, ['otel-hooks', 'hook']]) expect(isOurCommand(value)).toBe(false);
   });
 });

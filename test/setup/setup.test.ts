@@ -218,7 +218,7 @@ describe('its execution', () => {
     },
   );
 
-  it('twice is once', () => {
+  it('a second execution changes nothing', () => {
     apply('enable');
     const [once, stat] = [read(), fs.statSync(file)];
     const again = apply('enable');
@@ -259,7 +259,7 @@ describe('its execution', () => {
     expect(fs.readFileSync(join(home, 'dotfiles/real.json'), 'utf8')).toBe('{}');
   });
 
-  it('follows a link that leads to nothing yet, and gives that back', () => {
+  it('follows a link to a missing file, and removes the file afterwards', () => {
     fs.mkdirSync(join(home, '.claude'));
     fs.mkdirSync(join(home, 'dotfiles'));
     fs.symlinkSync(join(home, 'dotfiles/real.json'), file);

@@ -79,10 +79,10 @@ trust_level = "trusted"
 ];
 
 describe('text in, text out', () => {
-  it.each(corpus)('removing after adding gives the former bytes: %s', (_, text) => {
+  it.each(corpus)('removing after adding restores the file byte for byte: %s', (_, text) => {
     expect(removed(added(text))).toBe(text);
   });
-  it.each(corpus)('adding twice is adding once: %s', (_, text) => {
+  it.each(corpus)('adding twice gives the same as adding once: %s', (_, text) => {
     expect(file.add(added(text), commands)).toMatchObject({ ok: true, changed: false, text: added(text) });
   });
   it.each(corpus)('names the file that the agent must read: %s', (_, text) => {

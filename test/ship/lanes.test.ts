@@ -133,13 +133,13 @@ describe('the outcome of a failure', () => {
     expect(Object.keys(taken?.pauses ?? {})).toEqual([heir.id]);
   });
 
-  it('begins anew for an heir', () => {
+  it('restarts for a destination that takes over the lane', () => {
     const first = waitOutcome(of, why, noStanding, { nowMs, random: 1 }).standing ?? noStanding;
     const { standing } = waitOutcome({ ...of, heir }, why, first, { nowMs, random: 1 });
     expect(standing && laneOf(standing, of)).toMatchObject({ failures: 1, by: heir.id });
   });
 
-  it('changes no standing that it was given', () => {
+  it('does not change the standing that it was given', () => {
     const frozen = Object.freeze({ ...noStanding, lanes: Object.freeze({}), pauses: Object.freeze({}) });
     expect(() => waitOutcome(of, why, frozen, { nowMs, random: 0 })).not.toThrow();
     expect(frozen).toEqual(noStanding);

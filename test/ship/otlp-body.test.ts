@@ -66,7 +66,7 @@ describe('cutting and joining requests', () => {
     expect(joinBodies([body, odd, odd]).equals(Buffer.concat([body, odd, odd]))).toBe(true);
   });
 
-  it('cuts the whole into the bytes that it was', () => {
+  it('cuts a joined request back into the original bytes', () => {
     for (const body of [
       traces(namedSpans(20)),
       logs([record('a'), record('b', { resource: resourceB })]),

@@ -178,7 +178,7 @@ describe.each(presetNames)('%s', name => {
     }
   });
 
-  it('where it refuses us, its own settings are to be corrected', () => {
+  it('if it refuses a key, the problem names its own settings', () => {
     const keys = openingKeys(name);
     const { next } = explain({ code: 'delivery-refused', endpoint: 'x', status: 401, keys });
     const [group = ''] = presets[name].endpoint.split('.');
@@ -215,7 +215,7 @@ describe('datadog', () => {
     );
   });
 
-  it('sends its key to none but its own sites', () => {
+  it('sends its key only to its own sites', () => {
     const { destinations, problems } = from({ provider: 'datadog', datadog: { api_key: 'secret', site: 'x.example' } });
     expect(JSON.stringify(destinations)).not.toContain('x.example');
     expect(problems).toMatchObject([{ code: 'config-value', key: 'datadog.site' }]);

@@ -117,7 +117,7 @@ describe('requests', () => {
 });
 
 describe('a refused request', () => {
-  it.each([400, 413, 500, 422])('of 512 with one poisonous span costs that span alone (%i)', async code => {
+  it.each([400, 413, 500, 422])('of 512 with one poisonous span loses only that span (%i)', async code => {
     for (const poison of [0, 1, 255, 256, 511]) {
       const { store, destination, sent, pass } = shipping(refusing(code, `n${poison}`));
       produce(store, destination, 1, 512);
@@ -138,7 +138,7 @@ describe('a refused request', () => {
     }
   });
 
-  it('is never sent again as it was', async () => {
+  it('is never sent again unchanged', async () => {
     const { store, destination, sent, pass } = shipping(refusing(400, 'n3', 'n77'));
     produce(store, destination, 10, 10);
     await pass();
@@ -244,7 +244,7 @@ describe('a destination that is away', () => {
     expect(store.account(destination, 'traces')).toMatchObject({ accepted: 30, rejected: {}, dropped: {} });
   });
 
-  it('is asked ever more rarely, but every five minutes', async () => {
+  it('is tried at growing intervals of at most five minutes', async () => {
     const { store, destination, sent, world, pass } = shipping(() => ({ failure: 'ECONNREFUSED' }));
     produce(store, destination, 1, 1);
     const waits: number[] = [];
@@ -277,7 +277,7 @@ describe('a destination that is away', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('is not asked sooner by the next process', async () => {
+  it('is not tried sooner by the next process', async () => {
     const { store, destination, sent, restart, pass } = shipping(() => status(503, '60'));
     produce(store, destination, 1, 1);
     await pass();
@@ -288,7 +288,7 @@ describe('a destination that is away', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('is not left alone for ever because the clock was set back', async () => {
+  it('is tried again even if the clock was set back', async () => {
     const { store, destination, sent, world, pass } = shipping(() => status(503, '60'));
     produce(store, destination, 1, 1);
     await pass();
@@ -305,8 +305,8 @@ describe('a destination that is away', () => {
   });
 });
 
-describe('a destination that will not have us', () => {
-  it.each([401, 403])('is left alone after one request, and all is kept (%i)', async code => {
+describe('a destination that refuses the credentials', () => {
+  it.each([401, 403])('gets one request, and all data is kept (%i)', async code => {
     const { store, destination, sent, restart, world, pass } = shipping(() => status(code));
     produce(store, destination, 3, 512);
     store.produce(destination, 'logs', 1, logs([record('x')]));
@@ -352,7 +352,7 @@ it('counts the items that a partial success rejects, and never sends them again'
   expect(sent).toHaveLength(1);
 });
 
-it('believes no server that rejects more than it was sent', async () => {
+it('ignores a count of rejected items that is larger than the number of sent items', async () => {
   const body = Buffer.from(JSON.stringify({ partialSuccess: { rejectedSpans: 1e9 } }));
   const { store, destination, pass } = shipping(() => ({ status: 200, isJson: true, body }));
   produce(store, destination, 1, 5);

@@ -212,7 +212,7 @@ describe('an answer', () => {
     expect(await send(at(url))).toMatchObject({ status: 503, retryAfter: '7', body: undefined });
   });
 
-  it('that comes before all was sent, and breaks off, is none', async () => {
+  it('does not count if it comes before the request is complete, and breaks off', async () => {
     const url = await raw(socket => {
       socket.pause();
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf');
@@ -221,7 +221,7 @@ describe('an answer', () => {
     expect(await send(at(url, { timeoutMs: 300, gzip: false }), large)).toEqual({ failure: 'timeout' });
   });
 
-  it('that is not HTTP is no answer', async () => {
+  it('that is not HTTP does not count', async () => {
     const url = await raw(socket => {
       socket.on('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
     });

@@ -86,7 +86,7 @@ test.each(Object.entries(read()))(
   },
 );
 
-test('no password that everybody knows opens Grafana', () => {
+test('Grafana accepts no default password', () => {
   const passwordWith = (env: NodeJS.ProcessEnv): string | undefined =>
     read(env).grafana?.environment?.GF_SECURITY_ADMIN_PASSWORD;
   expect(passwordWith({ GRAFANA_PASSWORD: '' })).toMatch(/__file\{.*random/);

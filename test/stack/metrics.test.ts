@@ -75,7 +75,7 @@ test('an outage loses no count: the newest state arrives', async () => {
   await countsAreTrue(machine, instance);
 });
 
-test('increase() of a session that was short is its true number', async () => {
+test('increase() of a short session is its exact number', async () => {
   const machine = newMachine();
   const session = machine.journey('plain-session.journey');
   await machine.deliver();

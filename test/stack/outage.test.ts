@@ -63,7 +63,7 @@ test('back ends stopped, collector killed: all of ten sessions is there afterwar
   await isAllThere(sessions);
 });
 
-test('a collector that is killed again and again while it is sent to has all of it in the end', async () => {
+test('a collector that is killed repeatedly during delivery has all data in the end', async () => {
   const sessions = Array.from({ length: 20 }, () => machine.journey('subagents.journey'));
   const delivered = machine.cli('deliver', '--wait', '60s');
   for (const afterMs of [700, 900, 1_100]) {

@@ -200,7 +200,7 @@ describe('each check', () => {
     expect(Object.keys(table).sort()).toEqual(Object.keys(rules).sort());
   });
 
-  it('accepts a whole session without a word', () => {
+  it('accepts a complete session without findings', () => {
     const text = stream(
       start(),
       event('Prompt.Submitted', { prompt_length: 7 }),
@@ -214,7 +214,7 @@ describe('each check', () => {
     expect(validateAgentHooks(text, 'x.jsonl').findings).toEqual([]);
   });
 
-  it('one that is open is not begun anew', () => {
+  it('a session starts again only after its end', () => {
     expect(
       found(validateAgentHooks(stream(start(), start(), end(), start()), 'x.jsonl'), 'sequence/start-late'),
     ).toEqual(['2 /event_type']);

@@ -28,7 +28,7 @@ describe('samples', () => {
     expect(text).toBe(readFileSync(golden, 'utf8'));
   });
 
-  it('are without fault where they are not named after one', () => {
+  it('have no findings if they are not named after a rule', () => {
     const good = reports.filter(({ name }) => /^(session|mcp|hooks|guard)\./.test(name));
     expect(good.map(({ name, errors, warnings }) => [name, errors, warnings])).toEqual([
       ['guard.agent.md', 0, 0],
@@ -38,7 +38,7 @@ describe('samples', () => {
     ]);
   });
 
-  it('name every rule but those of texts that every standard has', () => {
+  it('cover every rule except the common rules for texts', () => {
     const named = new Set(reports.flatMap(({ findings }) => findings.map(({ rule }) => rule)));
     expect(Object.keys(rules).filter(rule => !named.has(rule))).toEqual([
       'json/bom',

@@ -360,7 +360,7 @@ function registries(): void {
     }
   });
 
-  it('every element that a provider names is one', () => {
+  it('every element that a provider names exists', () => {
     for (const provider of providers)
       for (const split of Object.values(provider.split ?? {}))
         expect(

@@ -171,7 +171,7 @@ describe('samples', () => {
     expect(found).toBe(readFileSync(golden, 'utf8'));
   });
 
-  it('name every rule but those of texts that every standard has', () => {
+  it('cover every rule except the common rules for texts', () => {
     const named = new Set(reports.flatMap(({ findings }) => findings.map(({ rule }) => rule)));
     expect(Object.keys(rules).filter(rule => !named.has(rule))).toEqual([
       'json/bom',
@@ -225,7 +225,7 @@ const asItWas = text('as-it-was.jsonl')
   .split('\n')
   .flatMap(each => Object.entries(JSON.parse(each) as Record<string, unknown>));
 
-it.each(asItWas)('a file of %s comes back as it was', (slug, native) => {
+it.each(asItWas)('a file of %s is restored unchanged', (slug, native) => {
   for (const name of [`${slug} 2026.04 native`, `${slug} 2026.04 native products`]) {
     const there = target(name);
     const read = decode(JSON.stringify(native), there.layout.file, there);
@@ -360,7 +360,7 @@ describe('commands that replace a hook', () => {
     ]);
   });
 
-  it('makes an error of exit code 2 where that is asked for', () => {
+  it('turns exit code 2 into an error on request', () => {
     const provider = target('claude-code 2026.04 native').provider;
     const soft = targetOf(provider, { softens: true }) as Target;
     const hooks: Hook[] = ['exit 2', 'exit 3', "echo 'a b'"].map(command => ({
@@ -428,7 +428,7 @@ describe('outcome', () => {
       ...more,
     }).result;
 
-  it('is read off exit code and answer, in this order', () => {
+  it('follows from exit code and answer, in this order', () => {
     expect([of(0, ''), of(0, ' \n'), of(0, {}), of(0, { decision: 'allow' })]).toEqual(Array(4).fill('allow'));
     expect([
       of(2, { decision: 'allow' }),
@@ -466,7 +466,7 @@ describe('outcome', () => {
   });
 });
 
-it('a policy: the first no ends it', () => {
+it('a policy ends at the first denial', () => {
   const one: Hook = { event: 'before_prompt', handler: { type: 'command', command: 'x', env: {} } };
   const why = (policy: Policy, isManaged = false) => permissionOf(one, policy, isManaged).why;
   expect(why({})).toBeUndefined();
@@ -532,7 +532,7 @@ describe('every manifest gives a report', () => {
     );
   });
 
-  it('a valid one is valid again once it was read and written', () => {
+  it('a valid manifest stays valid after it was read and written', () => {
     fc.assert(
       fc.property(manifests, manifest => {
         for (const written of [jsonText(manifest), yamlText(manifest)]) {

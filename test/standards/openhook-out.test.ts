@@ -136,7 +136,7 @@ test('a session makes envelopes of all six types', () => {
   });
 });
 
-test('without paths that were asked for no file is named', () => {
+test('no file is named if the class of paths was not requested', () => {
   const { events } = play(session);
   expect(written(events).some(({ type }) => type === 'file.write')).toBe(false);
   expect(JSON.stringify(written(events))).not.toContain('clock.ts');
@@ -195,7 +195,7 @@ describe('the end of a session', () => {
     });
   });
 
-  test('of silence is one, and so is the next one of a session that went on', () => {
+  test('after a silence is one envelope, and so is the next end of a continued session', () => {
     const silent = event('Session.Abort', 4_000, { end_reason: 'idle_timeout' });
     const again = event('Session.Start', 9_000, { start_reason: 'resume' });
     const out = written([...began, silent, again, event('Session.End', 9_010, { end_reason: 'completed' })]);
@@ -271,7 +271,7 @@ test('envelopes add nothing to a session that has its own hooks', () => {
   expect(treeOf(all.spans)).toBe(treeOf(first.spans));
 });
 
-test('no agent calls a hook of its own as a type of the standard is called', () => {
+test('no agent has a native hook with the name of a type of the standard', () => {
   for (const { events } of agents) for (const type of openHookTypes) expect(events).not.toHaveProperty([type]);
 });
 

@@ -287,7 +287,7 @@ describe('each check', () => {
     expect(Object.keys(table)).toEqual(Object.keys(rules));
   });
 
-  it('accepts a whole session without a word', () => {
+  it('accepts a complete session without findings', () => {
     const text = session(prompt(), toolStart(), toolEnd(), write({ tool_call_id: 'c-1' }));
     expect(judged(text).findings).toEqual([]);
   });
@@ -329,7 +329,7 @@ it('a drive, a tilde and an empty text are not a URI as context', () => {
   expect(odd.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6]);
 });
 
-it('a path that is empty is none', () => {
+it('an empty path counts as missing', () => {
   expect(judged(session(write({ path: '' }))).findings.map(({ rule, field }) => [rule, field])).toEqual([
     ['data/required', '/data/path'],
   ]);
@@ -397,7 +397,7 @@ describe('levels', () => {
     expect({ ok, levels, findings }).toEqual({ ok: true, levels: undefined, findings: [] });
   });
 
-  it('one envelope alone is held against a level that is asked for', () => {
+  it('one envelope alone is checked against a requested level', () => {
     expect(judged(JSON.stringify(end()), 'example.json', { level: 1 }).ok).toBe(true);
     const { ok, levels } = judged(JSON.stringify(end()), 'example.json', { level: 2 });
     expect([ok, levels?.map(({ level: reached }) => reached)]).toEqual([false, [1]]);

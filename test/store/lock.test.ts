@@ -171,7 +171,7 @@ it('is asked for again when another was quicker', async () => {
   expect(next?.wanted()).toBe(false);
 });
 
-it('tells a former owner that another process has it', async () => {
+it('reports to a former owner that another process has it', async () => {
   const owner = await take();
   expect(owner?.touch()).toBe(true);
   alive = () => false;

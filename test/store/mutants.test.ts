@@ -12,12 +12,12 @@ const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-mutants-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe.each(mutants)('without $without', mutant => {
-  it('the model sees it', async () => {
+  it('the model detects the fault', async () => {
     const openMutant = await load(mutant);
     expect(() => runModel(openMutant, mutant.steps)).toThrow(/expected/);
   });
 
-  it('and with it all is well', () => runModel(openStore, mutant.steps));
+  it('the model finds no fault with it', () => runModel(openStore, mutant.steps));
 });
 
 async function load(mutant: Mutant): Promise<typeof openStore> {

@@ -111,7 +111,7 @@ describe('the folder', () => {
     expect(listed('.')).toEqual([name]);
   });
 
-  it('takes no name for a path', () => {
+  it('refuses a name that is a path', () => {
     const store = open();
     for (const key of ['../../x', '/etc', 'a/b', 'A', '', 'x\0', 'x'.repeat(65)]) {
       expect(() => store.session(key)).toThrow(TypeError);
@@ -432,7 +432,7 @@ describe('a round', () => {
     }
   });
 
-  it('writes of a destination no more than how it is called into the books', () => {
+  it('writes only the provider and the address of a destination into the accounts', () => {
     const store = open();
     const destination = { provider: 'otlp', endpoint: 'http://h', headers: { authorization: 'secret' } };
     store.commit({ tally: ledger => accountsOf(ledger, 'd1', destination) });

@@ -306,7 +306,7 @@ describe('metrics', () => {
     expect(encodeMetrics(state, START_MS + 3_600_000, 'delta')?.bodies.length).toBe(1);
   });
 
-  test('names that people give their models and providers make so many series and no more', () => {
+  test('custom names of models and providers make a limited number of series', () => {
     const state = noMetrics();
     const increments = Array.from({ length: 80 }, (_, i) => ({
       metric: 'inputTokens' as const,

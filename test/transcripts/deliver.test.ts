@@ -71,7 +71,7 @@ const turn = (): void => {
   hook(5, 'Stop', { prompt_id: 'p1' });
 };
 
-test('a kicked delivery stays for a tail that is on its way, and leaves when it has come', async () => {
+test('a kicked delivery waits for a late end of a transcript, and ends after it', async () => {
   write(rows.prompt(1, 'p1'));
   turn();
   const delivered = run(false, 50);
@@ -101,7 +101,7 @@ test('a Stop as the first hook of a session ends the turn of its transcript, and
   expect(spans().filter(span => span.kind === 'turn')).toMatchObject([{ outcome: 'completed', usage: { calls: 1 } }]);
 });
 
-test('hooks resume a forgotten session: its ids stay, and its transcript is read on', async () => {
+test('hooks resume a session without state: its ids stay, and its transcript is read further', async () => {
   const weekLater = 8 * 86_400;
   const at = (seconds: number) => (): number => START_MS + seconds * 1000;
   const whole = async (begin: number, prompt: string, message: string, source: string): Promise<void> => {
@@ -218,7 +218,7 @@ test('Ctrl-C keeps the sessions read so far, and the same command continues', as
   expect(JSON.parse((await otel('import', transcript, '--json')).out)).toMatchObject({ read: 0, interrupted: false });
 });
 
-test('import takes its words seriously', async () => {
+test('import refuses wrong arguments', async () => {
   const otel = person();
   expect(await otel('import')).toMatchObject({ code: 2 });
   expect(await otel('import', '--all', 'x')).toMatchObject({ code: 2 });
@@ -229,7 +229,7 @@ test('import takes its words seriously', async () => {
   expect(err).toContain('missing.jsonl');
 });
 
-test('nothing is imported while a mistake keeps it from where it is to go', async () => {
+test('nothing is imported while a mistake in the configuration prevents delivery', async () => {
   manyTurns();
   const collector: Collector = await startCollector();
   try {

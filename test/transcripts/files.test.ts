@@ -48,7 +48,7 @@ describe('lines too long to parse', () => {
     expect(house.ledger().counters).toMatchObject({ 'odd.transcript_giant_line': 1 });
   });
 
-  test('texts go, ids, numbers and structure stay', () => {
+  test('texts are removed; ids, numbers and structure stay', () => {
     const long = `${'x'.repeat(3_000)}\\"${'y'.repeat(3_000)}`;
     const line = `{"a":"short \\"quoted\\"","b":{"text":"${long}","n":[1,2,{"id":"i"}]},"c":[${Array.from({ length: 5_000 }, (_, i) => i).join()}],"d":true,"é":"ü"}`;
     const kept = pruned(Buffer.from(line));
@@ -231,7 +231,7 @@ describe('an entry that is not a plain file', () => {
 });
 
 describe('damage', () => {
-  test('a line that is none costs itself', () => {
+  test('an invalid line affects only itself', () => {
     const [prompt, answer] = oneTurn('p1', 1);
     house.write(house.main, prompt as object, '{"half":\n', '\n', 'null\n', '\u0000\u0001\n', answer as object);
     house.import();
@@ -239,7 +239,7 @@ describe('damage', () => {
     expect(house.ledger().counters).toMatchObject({ 'odd.transcript_bad_line': 3 });
   });
 
-  test('a last line without its end counts when it is whole', () => {
+  test('a last line without its line end counts when it is complete', () => {
     const [prompt, answer] = oneTurn('p1', 1);
     house.write(house.main, prompt as object, JSON.stringify(answer));
     house.import();
@@ -250,7 +250,7 @@ describe('damage', () => {
   });
 });
 
-test('damaged copies go the whole way: nothing throws, no span leaves twice, the books balance', () => {
+test('damaged copies are read and delivered: nothing throws, no span is sent twice, the accounts balance', () => {
   const sample = readFileSync(join(import.meta.dirname, '..', 'agents', 'claude-code', 'session.transcript'), 'utf8');
   const lines = sample.split('\n').filter(line => line.startsWith('{'));
   const session = '0c6a3a5e-6f1b-4d0e-9d5e-2f6f1d1f7a01';
@@ -336,7 +336,7 @@ describe('copies', () => {
     expect(outputs.map(({ state, spans }) => [state.session, tokensOf(spans).output])).toEqual([[next, 11]]);
   });
 
-  test("rows of another session in one's file are that session's", () => {
+  test('rows of another session in a file belong to that session', () => {
     const other = oneTurn('p9', 1).map(row => ({ ...row, sessionId: 'another' }));
     house.write(house.main, ...oneTurn('p1', 1), ...other);
     house.import();
@@ -607,7 +607,7 @@ describe('import', () => {
     expect(tokensOf(house.spans())).toEqual({ calls: 40, input: 40 * 3_210, output: 280 });
   });
 
-  test('a session that was forgotten is known from its journal', () => {
+  test('a session without state is known from its journal', () => {
     house.write(house.main, ...oneTurn('p1', 1));
     house.import();
     const [key = ''] = house.store.sessions();

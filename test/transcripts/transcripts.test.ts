@@ -145,7 +145,7 @@ describe('hooks and a transcript', () => {
     expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 absent');
   });
 
-  test('an empty folder is one in which a file may be about to appear', () => {
+  test('in an empty folder a file may still appear', () => {
     mkdirSync(dirname(house.main), { recursive: true });
     turnHooks(1, 'p1', 'c1');
     expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toHaveLength(1);
@@ -162,7 +162,7 @@ describe('hooks and a transcript', () => {
     expect(house.spans().flatMap(span => (span.kind === 'chat' ? [span.parent] : []))).toEqual([turn?.key, turn?.key]);
   });
 
-  test('without a file the wait ends as absent, and nothing is claimed of tokens', () => {
+  test('without a file the wait ends as absent, and no tokens are stated', () => {
     house.write(`${house.main}.other`, '');
     turnHooks(1, 'p1', 'c1');
     const { waiting } = house.round({ nowMs: START_MS + 10_000, waits: patient });
@@ -184,7 +184,7 @@ describe('hooks and a transcript', () => {
     expect(house.ledger().counters).not.toHaveProperty('odd.transcript_bad_line');
   });
 
-  test('a file that is written anew, or shrinks, adds nothing that is known', () => {
+  test('a file that is rewritten or shortened adds no known event again', () => {
     const all = turnRows(1, 'p1', 'c1');
     house.write(house.main, ...all);
     turnHooks(1, 'p1', 'c1');
@@ -248,7 +248,7 @@ describe('hooks and a transcript', () => {
     });
   });
 
-  test('a row that comes after its turn has left never ends the next one', () => {
+  test('a row that comes after its turn was sent never ends the next turn', () => {
     const all = turnRows(1, 'p1', 'c1');
     house.write(house.main, ...all.slice(0, 4));
     turnHooks(1, 'p1', 'c1');
@@ -271,7 +271,7 @@ describe('hooks and a transcript', () => {
     expect(tokensOf(house.spans()).calls).toBe(3);
   });
 
-  test('a round that is lost has read nothing', () => {
+  test('a lost round counts as not read', () => {
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
     turnHooks(1, 'p1', 'c1');
     house.round({ commit: false });

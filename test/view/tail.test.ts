@@ -41,7 +41,7 @@ describe('tail', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('begins with the last ones of all sessions, then gives each new one once and in order', () => {
+  it('begins with the last events of all sessions, then prints each new event once and in order', () => {
     record('a', [event(1), event(3)]);
     record('b', [event(2), event(4)]);
     const all = matcher({});
@@ -57,7 +57,7 @@ describe('tail', () => {
     expect(more(all)).toEqual([]);
   });
 
-  it('leaves out internal events where they are not wanted, and still finds as many others', () => {
+  it('leaves out internal events on request, and still finds as many other events', () => {
     const internal = { event_type: 'vendor.otel-hooks.Settled', data: { of: 'x', reason: 'read' } };
     record('a', [event(1), event(2), ...[3, 4, 5, 6, 7].map(n => event(n, internal))]);
     const store = open();
@@ -112,7 +112,7 @@ describe('tail', () => {
     expect(ids(events.filter(matcher(wanted)))).toEqual(expected);
   });
 
-  it('draws a line that fits, without colours unless they are wanted', () => {
+  it('draws a line that fits, with colours only on request', () => {
     const risky = event(1, { risk: { level: 'high' } });
     const line = drawLine(risky, { color: false, columns: 120, unicode: true });
     expect(line.slice(0, 14)).toMatch(/^\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);

@@ -47,7 +47,7 @@ describe.each([40, 60, 64, 80, 120, 300])('%i columns', columns => {
   });
 });
 
-it('colour adds nothing but colour', () => {
+it('colours do not change the text', () => {
   for (const columns of [40, 100, 300]) {
     const bare = forTerminal(drawTree(nodes, { ...plain, color: true, columns })).replaceAll(/\u001b\[\d+m/g, '');
     expect(bare.split('\n').map(line => line.trimEnd())).toEqual(drawTree(nodes, { ...plain, columns }).split('\n'));

@@ -41,7 +41,7 @@ describe('the list of destinations', () => {
     expect([code, out]).toEqual([0, expect.stringContaining('next: otel-hooks config')]);
   });
 
-  it('names each destination by provider and address, with what waits for it and why', async () => {
+  it('names each destination by provider and address, with its waiting data and the reason', async () => {
     await waitingSession();
     const { out } = await house.run('destinations');
     expect(out).toMatch(/^otlp-127\.0\.0\.1:9 {2}http:\/\/127\.0\.0\.1:9 {2}configured {2}\d+ spans?, \d+ records?/m);
@@ -69,7 +69,7 @@ describe('the list of destinations', () => {
 });
 
 describe('destinations redirect', () => {
-  it('moves what waits, counts it at both ends, and forgets a destination that is not configured any more', async () => {
+  it('moves the waiting data, counts it at both ends, and removes a destination that is not configured any more', async () => {
     const old = await house.collector();
     // It worked once, so a corrected address does not take over its data.
     house.configure(otlp(old.url));
@@ -148,7 +148,7 @@ describe('destinations redirect', () => {
 });
 
 describe('destinations drop', () => {
-  it('gives up what waits and counts it as dropped by the user, so that nothing waits any more', async () => {
+  it('drops the waiting data and counts it as dropped by the user, so that nothing waits any more', async () => {
     await waitingSession();
     const before = accountAt(house.books(), GONE);
     house.configure({});
@@ -175,7 +175,7 @@ describe('destinations drop', () => {
 });
 
 describe('destinations resend', () => {
-  it('sends again what was refused, byte for byte, once the destination takes it', async () => {
+  it('sends refused data again, byte for byte, when the destination accepts it', async () => {
     let isPicky = true;
     const picky = await house.collector(({ signal }) => ({ status: isPicky && signal === 'traces' ? 400 : 200 }));
     house.configure(otlp(picky.url));

@@ -106,7 +106,7 @@ describe('erase', () => {
     expect(holding(SECRET)).toEqual([]);
   });
 
-  it('shows what it will remove and asks; without a terminal it needs --yes', async () => {
+  it('shows the planned removals and asks; without a terminal it needs --yes', async () => {
     await twoSessions();
     expect(await house.run('erase', SECRET)).toMatchObject({ code: 2, err: expect.stringContaining('Use --yes') });
     const refused = await house.runWith({ isTerminal: true, ask: async () => 'n' }, 'erase', SECRET);

@@ -31,7 +31,7 @@ describe('docs/commands.md', () => {
 
 const documents = filesBelow('.').filter(file => /^(docs\/.*|bench\/NOTES|[A-Z]+)\.md$/.test(file));
 
-it('a user, a contributor and a finder of weaknesses each have their document', () => {
+it('users, contributors and reporters of vulnerabilities each have a document', () => {
   const needed = ['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'];
   expect(needed.filter(file => !existsSync(join(root, file)))).toEqual([]);
 });

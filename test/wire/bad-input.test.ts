@@ -1,6 +1,6 @@
 /**
  * Payloads that delivery must not accept unchanged, sent through both front ends as an agent would: every hook ends
- * with 0 and prints nothing, each bad event is set aside with its reason or kept as an unknown event, and a good
+ * with 0 and prints nothing, each bad event is set aside with its reason or journaled, and a good
  * session between them arrives complete.
  */
 import { readdirSync } from 'node:fs';
@@ -311,7 +311,7 @@ describe('bad input through the real front ends', () => {
     expect(ran.filter(({ result }) => JSON.stringify(result) !== JSON.stringify(harmless))).toEqual([]);
   });
 
-  it('is set aside with its reason, or kept as what it is', () => {
+  it('is set aside with its reason, or journaled', () => {
     expect(quarantined(house)).toEqual(expectedReasons());
   });
 

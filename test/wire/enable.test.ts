@@ -14,7 +14,7 @@ afterEach(() => vacate(house));
 /** One agent for each way in which agents run hooks. */
 const ways = ['claude-code', 'codex', 'opencode', 'cline', 'antigravity', 'cursor'];
 
-it('every way of running hooks is tried and arrives in the journal, nothing is sent, and everything is given back', async () => {
+it('every way of running hooks is tried and arrives in the journal, nothing is sent, and every file is restored', async () => {
   const collector = await startCollector();
   try {
     const own = '{\n  // mine\n  "model": "x",\n}\n';

@@ -35,7 +35,7 @@ const run = (more: Partial<DeliverOptions>) =>
     ...more,
   });
 
-it('whenever an event arrives, a delivery by hand takes it with it or comes back to it', async () => {
+it('a delivery by hand delivers an event that arrives at any moment of it', async () => {
   // At each call of the clock another hook may end.
   for (let moment = 1; moment <= 12; moment += 1) {
     arrive(`before ${moment}`);

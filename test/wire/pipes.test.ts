@@ -54,13 +54,13 @@ describe.skipIf(process.platform === 'win32')('a reader that quits', () => {
     'import --all --dry-run',
     'deliver',
     'demo --json',
-  ])('ends `%s` without a word', words => {
+  ])('ends `%s` without a message', words => {
     const { stdout, stderr } = piped(words, 'true');
     expect(stdout).toMatch(/^exit [01]\n$/);
     expect(stderr).not.toMatch(/EPIPE|^\s+at |node:/m);
   });
 
-  it.skipIf(process.platform !== 'linux')('ends `tail`, though there is nothing more to print', () => {
+  it.skipIf(process.platform !== 'linux')('ends `tail`, even if no further event comes', () => {
     const startMs = performance.now();
     expect(piped('tail', 'head -n 1').stdout).toMatch(/shell-790.*\nexit 0\n$/);
     expect(performance.now() - startMs).toBeLessThan(15_000);

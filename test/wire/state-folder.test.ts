@@ -116,7 +116,7 @@ describe('a state folder', () => {
     expect(calls()).toEqual(mouths);
   });
 
-  it('on a full disk loses the event in hand alone, and works on when there is room', async context => {
+  it('on a full disk loses only the event in hand, and works again when there is space', async context => {
     needsRoot(context);
     rmSync(house.state, { recursive: true });
     mkdirSync(house.state, { recursive: true, mode: 0o700 });

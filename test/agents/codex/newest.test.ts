@@ -127,7 +127,7 @@ describe('the end of a call', () => {
     ended(33, 't1'),
   ];
 
-  test('is that of its hook if the rollout writes its output later', () => {
+  test('is the end of its hook if the rollout writes its output later', () => {
     house.write(main, ...rows());
     start();
     pre(1.01, 'c1', 'Bash', { command: 'sleep 30' });

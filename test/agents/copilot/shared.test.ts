@@ -42,7 +42,7 @@ const countOf = (readings: readonly TranscriptReading[], fits: (reading: Transcr
 
 overShared(recordings, 'recorded event logs', () => {
   const logs = namesIn('cli-events').filter(name => name.endsWith('.events.jsonl'));
-  test('are the ones worked out', () =>
+  test('equal those that were computed by hand', () =>
     expect(logs.map(name => name.replace('.events.jsonl', ''))).toEqual(Object.keys(expected).sort()));
 
   test.each(logs)('%s: tokens, to the token; calls; subagents', name => {
