@@ -119,6 +119,56 @@ export const ofConfiguration: Cases = {
     provoke: () => withDiscovery(house, JSON.stringify({ openhook: '0.1', hooks: [{ command: 'true' }] })),
     follow: () => house.runWith({ isTerminal: true, ask: async () => 'yes' }, 'openhook', 'trust', projectOf(house)),
   }),
+  'openhook-unanswered (a no)': house => ({
+    advice: /see them, and agree or refuse/,
+    provoke: () => withDiscovery(house, JSON.stringify({ openhook: '0.1', hooks: [{ command: 'true' }] })),
+    follow: () => house.runWith({ isTerminal: true, ask: async () => 'no' }, 'openhook', 'trust', projectOf(house)),
+  }),
+  'openhook-failed': house => ({
+    advice: /`otel-hooks prune --problems` removes this message/,
+    async provoke() {
+      await withDiscovery(house, JSON.stringify({ openhook: '0.1', hooks: [{ command: 'exit 3' }] }));
+      await house.run('openhook', 'trust', projectOf(house), '--yes');
+      await session(house, 'm-2', {}, projectOf(house));
+    },
+    follow: () => house.run('prune', '--problems'),
+  }),
+  'config-place (a file of the project)': house => {
+    const file = join(projectOf(house), '.otel-hooks.json');
+    return {
+      advice: /or `otel-hooks config --trust` a \.otel-hooks\.json/,
+      async provoke() {
+        mkdirSync(join(projectOf(house), '.git'), { recursive: true });
+        written(projectOf(house), '.otel-hooks.json', JSON.stringify(otlp));
+        await session(house, 'm-1', { OTEL_HOOKS_CONFIG: file }, projectOf(house));
+      },
+      async follow() {
+        expect(await house.runWith({ cwd: projectOf(house) }, 'config', '--trust', '--yes')).toMatchObject({ code: 0 });
+        await session(house, 'm-2', {}, projectOf(house));
+      },
+    };
+  },
+  'config-owner (a file of your own)': house => ({
+    needsRoot: true,
+    advice: /or make a file of your own in the project/,
+    async provoke() {
+      chownSync(written(join(house.home, 'work'), '.otel-hooks.json', '{}'), STRANGER, STRANGER);
+      mkdirSync(join(house.home, 'work', 'project'));
+      await session(house, 'm-1', {}, join(house.home, 'work', 'project'));
+    },
+    async follow() {
+      written(join(house.home, 'work', 'project'), '.otel-hooks.json', '{}');
+      await session(house, 'm-2', {}, join(house.home, 'work', 'project'));
+    },
+  }),
+  'provider-not-configured (the flag is removed)': house => ({
+    advice: /or remove --provider from the hook's command/,
+    async provoke() {
+      house.configure(otlp);
+      await session(house, 'm-1', { provider: 'console' });
+    },
+    follow: () => session(house, 'm-2', {}),
+  }),
   'openhook-invalid': house => ({
     advice: /`otel-hooks validate --standard openhook \S+\.openhook\.json` names the place/,
     provoke: () => withDiscovery(house, '{ "openhook": "0.1", "hooks": [{}] }'),

@@ -63,6 +63,18 @@ export const ofMachine: Cases = {
     provoke: () => chownSync(house.state, STRANGER, STRANGER),
     follow: () => rmSync(house.state, { recursive: true }),
   }),
+  'state-foreign (another folder)': house => {
+    let env: NodeJS.ProcessEnv = { PATH: '' };
+    return {
+      needsRoot: true,
+      advice: /or choose another with OTEL_HOOKS_STATE_DIR/,
+      provoke: () => chownSync(house.state, STRANGER, STRANGER),
+      follow: () => {
+        env = { PATH: '', OTEL_HOOKS_STATE_DIR: join(house.home, 'state') };
+      },
+      shown: async () => messagesIn(await house.runWith({ env }, 'doctor', '--offline', '--no-proof', '--json')),
+    };
+  },
   'state-unusable': house => ({
     advice: /version is a folder and should be a file: move it away/,
     provoke: () => mkdirSync(join(house.state, 'version')),

@@ -73,8 +73,6 @@ const past: { readonly [code: string]: Problem } = {
   'enrichment-failed': { code: 'enrichment-failed', enrichment: 'risk' },
   'transcript-failed': { code: 'transcript-failed', agent: 'A', why: 'row' },
   'sessions-full': { code: 'sessions-full' },
-  'delivery-partial': { code: 'delivery-partial', endpoint: OWN, signal: 'traces', items: 1, message: '' },
-  'openhook-failed': { code: 'openhook-failed', file: 'F', hook: 1, why: 'exited with 3' },
 };
 
 const project = (): string => join(house.home, 'project');
@@ -195,6 +193,26 @@ const cases: Cases = {
       advice: /then `otel-hooks deliver`/,
       provoke: () => provoke(24),
       follow: async () => [mend(), await deliver(), await deliver()],
+    };
+  },
+  'delivery-partial': () => {
+    const { provoke, mend } = answering(({ signal }) => ({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: signal === 'traces' ? '{ "partialSuccess": { "rejectedSpans": "1", "errorMessage": "too old" } }' : '{}',
+    }));
+    return {
+      advice: /then `otel-hooks destinations resend \S+ --session SESSION`.* `otel-hooks prune --problems`/,
+      provoke,
+      async follow() {
+        mend();
+        const [problem] = await shownBy('status')();
+        const [, words = ''] = /`otel-hooks ([^`]+SESSION)`/.exec(problem?.next ?? '') ?? [];
+        const resend = words.replace('SESSION', 'm-0').split(' ');
+        expect(await house.run(...resend, '--yes')).toMatchObject({ code: 0 });
+        expect(await deliver()).toMatchObject({ code: 0 });
+        await house.run('prune', '--problems');
+      },
     };
   },
   'hook-failed': () => ({
