@@ -1,5 +1,5 @@
 /** Messages about receivers and back ends that `doctor` asks, about `serve`, and about packed transcripts. */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import zlib from 'node:zlib';
@@ -81,7 +81,116 @@ const rollout = [
   { type: 'event_msg', payload: { type: 'user_message', message: 'hello' } },
 ];
 
+/** A session waits for this address, and leaves when the address is the other one. */
+function failing(house: House, advice: RegExp, wrong: () => Promise<string>, right: () => Promise<object>): Case {
+  return {
+    advice,
+    async provoke() {
+      house.configure(otlp(await wrong()));
+      house.hooked('m-1', 'SessionStart', 'SessionEnd');
+      await house.deliver();
+    },
+    async follow() {
+      house.configure(await right());
+      await house.deliver();
+      expect(await house.deliver()).toMatchObject({ code: 0 });
+    },
+  };
+}
+
+/** A receiver with TLS, and the file of its authority. */
+async function secured(house: House): Promise<{ url: string; certificate: string }> {
+  const { cert, key } = await selfSigned('127.0.0.1');
+  const certificate = join(house.home, 'authority.pem');
+  writeFileSync(certificate, cert);
+  const { url } = await house.collector(undefined, { cert, key });
+  return { url, certificate };
+}
+
 export const ofServers: Cases = {
+  'delivery-failing (a port without a server)': house =>
+    failing(
+      house,
+      /correct the port.*Then `otel-hooks deliver`/,
+      async () => 'http://127.0.0.1:1',
+      async () => otlp((await house.collector()).url),
+    ),
+  'delivery-failing (a port of gRPC)': house =>
+    failing(
+      house,
+      /use the HTTP port/,
+      async () => (await house.collector(() => ({ raw: '\0\0\x12\x04\0\0\0\0\0' }))).url,
+      async () => otlp((await house.collector()).url),
+    ),
+  'delivery-failing (a server without TLS)': house => {
+    let url = '';
+    return failing(
+      house,
+      /write http:\/\/ in place of https:\/\//,
+      async () => {
+        ({ url } = await house.collector());
+        return url.replace('http:', 'https:');
+      },
+      async () => otlp(url),
+    );
+  },
+  'delivery-failing (a server with TLS)': house => {
+    let made = { url: '', certificate: '' };
+    return failing(
+      house,
+      /write https:\/\/ in place of http:\/\//,
+      async () => {
+        made = await secured(house);
+        return made.url.replace('https:', 'http:');
+      },
+      async () => ({ provider: 'otlp', otlp: { endpoint: made.url, certificate: made.certificate } }),
+    );
+  },
+  'delivery-failing (an unknown authority)': house => {
+    let made = { url: '', certificate: '' };
+    return failing(
+      house,
+      /name the authority that signed it with otlp\.certificate/,
+      async () => {
+        made = await secured(house);
+        return made.url;
+      },
+      async () => ({ provider: 'otlp', otlp: { endpoint: made.url, certificate: made.certificate } }),
+    );
+  },
+  'delivery-failing (a missing certificate)': house => {
+    let made = { url: '', certificate: '' };
+    return {
+      advice: /see that it exists, that it can be read/,
+      async provoke() {
+        made = await secured(house);
+        renameSync(made.certificate, `${made.certificate}.away`);
+        house.configure({ provider: 'otlp', otlp: { endpoint: made.url, certificate: made.certificate } });
+        house.hooked('m-1', 'SessionStart', 'SessionEnd');
+        await house.deliver();
+      },
+      async follow() {
+        renameSync(`${made.certificate}.away`, made.certificate);
+        await house.deliver();
+      },
+    };
+  },
+  'delivery-failing (a folder in place of the file)': house => {
+    const path = join(house.home, 'events.jsonl');
+    return {
+      advice: /see that a plain file can be written there\. Then `otel-hooks deliver`/,
+      async provoke() {
+        mkdirSync(path);
+        house.configure({ provider: 'file', file: { path } });
+        house.hooked('m-1', 'SessionStart', 'SessionEnd');
+        await house.deliver();
+      },
+      async follow() {
+        rmdirSync(path);
+        await house.deliver();
+      },
+    };
+  },
   'endpoint-unreachable': house => ({
     advice: /correct the port/,
     provoke: () => house.configure(otlp('http://127.0.0.1:1')),
@@ -94,13 +203,12 @@ export const ofServers: Cases = {
   'endpoint-tls (a server without TLS)': house =>
     answering(house, /write http:\/\/ in place of https:\/\//, { status: 200 }, url => url.replace('http:', 'https:')),
   'endpoint-tls (an unknown authority)': house => {
-    const file = join(house.home, 'authority.pem');
+    let file = '';
     return {
       advice: /name the authority that signed it with otlp\.certificate/,
       async provoke() {
-        const { cert, key } = await selfSigned('127.0.0.1');
-        writeFileSync(file, cert);
-        const { url } = await house.collector(undefined, { cert, key });
+        const { url, certificate } = await secured(house);
+        file = certificate;
         house.configure(otlp(url));
       },
       follow: () => house.run('config', 'set', 'otlp.certificate', file),
