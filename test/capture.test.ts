@@ -1,4 +1,4 @@
-/** Every event in one statement, as the standard writes it: `{"hooks": {"event": "*", "output": ...}}`. */
+/** Every event in one statement, in the form of the standard: `{"hooks": {"event": "*", "output": ...}}`. */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';

@@ -30,7 +30,7 @@ const validity = (): { notBefore: Date; notAfter: Date } => ({
   notAfter: new Date(Date.now() + DAY_MS),
 });
 
-/** A certificate for the names of a server, signed by itself. */
+/** A self-signed certificate for the names of a server. */
 export async function selfSigned(...names: string[]): Promise<Certified> {
   const keys = await keyPair();
   const extensions = [alternativeNames(names)];

@@ -1,4 +1,4 @@
-/** An OTLP/HTTP receiver for tests: remembers what came, answers as the test says, decodes what it took. */
+/** An OTLP/HTTP receiver for tests: keeps the requests, answers as the test states, and decodes the accepted bodies. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
@@ -16,7 +16,7 @@ export interface Received {
   raw: Buffer;
   /** Decompressed. */
   body: Buffer;
-  /** What was answered; undefined while nothing was. */
+  /** The status of the answer; undefined before the answer. */
   status: number | undefined;
 }
 
@@ -24,13 +24,13 @@ export type Reply =
   | {
       status: number;
       headers?: Record<string, string>;
-      /** In parts, it goes out part by part. */
+      /** An answer in parts is sent part by part. */
       body?: string | Uint8Array | Iterable<Uint8Array>;
       /** A pause after each part. */
       everyMs?: number;
     }
-  /** These bytes in place of HTTP, and the connection ends. */
-  /** `status`: the one it says in `raw`, where whoever asked can read it. */
+  /** Sends these bytes in place of HTTP, and ends the connection. */
+  /** `status`: the status in `raw`, if the client can read it. */
   | { raw: string | Uint8Array; status?: number }
   /** Take the request and never answer. */
   | 'hang'
@@ -44,7 +44,7 @@ export interface CollectorOptions {
 
 export interface Collected {
   [field: string]: unknown;
-  /** Of span or record, with plain values. */
+  /** The attributes of a span or record, with plain values. */
   plain: { [key: string]: unknown };
   resource: { [key: string]: unknown };
 }
@@ -52,20 +52,20 @@ export interface Collected {
 export interface Collector {
   url: string;
   requests: Received[];
-  /** Of requests that were answered with 2xx. */
+  /** The items of requests that were answered with 2xx. */
   spans(): Collected[];
   records(): Collected[];
   metrics(): Collected[];
   /** Stops listening; accepted requests stay. */
   stop(): Promise<void>;
-  /** At the same address again. */
+  /** Starts again at the same address. */
   start(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * A collector may stop and come back at its address, so nobody else may be given its port meanwhile: it lies below those
- * that the system gives away, and each process has a range of its own.
+ * A collector may stop and come back at its address, so no other process may get its port meanwhile: the port lies
+ * below the ports that the system assigns, and each process has a range of its own.
  */
 let given = 0;
 const nextPort = (): number => {
@@ -86,7 +86,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     try {
       for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
     } catch {
-      // The sender was killed in the middle: it is not a request.
+      // The sender was killed in the middle of the request, so it does not count.
       return;
     }
     const raw = Buffer.concat(parts);
@@ -115,14 +115,14 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     const { body, everyMs } = reply;
     response.writeHead(reply.status, reply.headers);
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) response.end(body);
-    // A client that does not wait for the end is what such answers are for.
+    // Such answers exist for a client that does not wait for the end.
     else await pipeline(Readable.from(spread(body, everyMs)), response).catch(() => undefined);
   }
 
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // A client that goes away in the middle is what some tests are about.
+    // In some tests the client closes the connection in the middle.
     socket.on('error', () => undefined);
   });
   server.on('tlsClientError', () => undefined);

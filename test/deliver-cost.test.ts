@@ -1,4 +1,4 @@
-/** The work that the shortest way costs: one action of one session, delivered to one destination. */
+/** The least work of a delivery: one action of one session, delivered to one destination. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ it('a pair of hooks delivered to one destination costs few rounds and little JSO
   const store = openStore({ folder: join(home, 'state'), access: 'read' });
   const rounds = store.ledger().n;
   store.close();
-  // One round takes the fragments, and one notes the answer of each signal.
+  // One round takes the fragments, and one round notes the answer of each signal.
   expect(rounds).toBe(4);
   expect(parsed?.filter(isDocument).length).toBeGreaterThan(0);
   expect(parsed?.filter(isDocument).length).toBeLessThanOrEqual(12);

@@ -178,7 +178,7 @@ test('without work a delivery ends at once, with balanced accounts', async () =>
 test('the same hook from commands for two providers goes to both, as with the Python package of the same name', async () => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
-  // It names no provider there; its commands do.
+  // The file names no provider; the commands of its hooks do.
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
   for (const hook_event_name of ['SessionStart', 'UserPromptSubmit', 'Stop', 'SessionEnd']) {
     for (const provider of ['console', 'file']) hook({ hook_event_name, prompt_id: 'p' }, { provider });
@@ -219,7 +219,7 @@ test('a provider that is named a round later also gets the data that was sent be
   expect(books && imbalances(books)).toEqual([]);
 });
 
-/** What each destination was given so far. */
+/** The data that each destination received so far. */
 const madeFor = ({ books }: Delivered): unknown[] => {
   expect(books && imbalances(books)).toEqual([]);
   return books?.destinations.map(({ provider, spans, logs }) => [provider, spans.produced, logs.produced]).sort() ?? [];
@@ -285,7 +285,7 @@ describe('a session that begins while the configuration cannot be read', () => {
   ];
   const end = { hook_event_name: 'SessionEnd', reason: 'other' };
   const all = [start, ...turn, end];
-  /** What a session is that had its configuration all the time. */
+  /** The same session with its configuration from the beginning. */
   const whole = { spans: 3, records: 6, counted: 6 };
   const takenIn = (): typeof whole => {
     const { spans, records, counted } = receivedIn(takenBy(collector));
@@ -408,7 +408,7 @@ const configure = (key: string): void => {
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ provider: 'otlp', otlp }));
 };
 let collector: Collector;
-/** Takes what comes with the right key. */
+/** Accepts requests with the right key. */
 const guarded = async (): Promise<void> => {
   collector = await startCollector({ answer: ({ headers }) => ({ status: headers['x-key'] === 'right' ? 200 : 401 }) });
 };
@@ -433,7 +433,7 @@ test('data and metrics that waited for a refused key are sent with its replaceme
     expect(books && imbalances(books)).toEqual([]);
     const { records, counted, fallen, repeatedItems } = receivedIn(takenBy(collector));
     expect([records.size, counted, fallen, repeatedItems]).toEqual([4, 4, [], 0]);
-    // What a session goes on with that began with the former key takes the same way.
+    // The rest of a session that began with the former key is sent in the same way.
     hook({ session_id: 's-1', hook_event_name: 'SessionStart', source: 'resume' });
     const later = await run(() => 3_000_000);
     expect(later.books && waitingIn(later.books)).toBe(0);
@@ -502,14 +502,14 @@ test('a destination is forgotten a week after its last session, and its metrics 
     configure('right');
     nowMs += 8 * DAY_MS;
     aSession('s-3');
-    // The first takes the sessions away, the second what only they were pinned to.
+    // The first delivery removes the sessions, the second one the destination to which only they were pinned.
     await run(() => nowMs);
     const { books } = await run(() => nowMs);
     const left = readdirSync(join(state, 'documents')).filter(name => /^(destination|metrics)-/.test(name));
     expect(left).toHaveLength(2);
     expect(books && waitingIn(books)).toBe(0);
     expect(books && imbalances(books)).toEqual([]);
-    // No word of the refusal, whose status may stand in an id or a time as well.
+    // The text of the refusal does not occur; its status may also occur in an id or a time.
     expect(readFileSync(join(state, 'documents', 'ship.json'), 'utf8')).not.toContain('"status":401');
   } finally {
     await collector.close();
@@ -669,7 +669,7 @@ test('a complete session in one list names its repository', async () => {
 });
 
 describe('a delivery that releases the lock', () => {
-  /** What comes in the moment of the release, after the last look into the inbox. */
+  /** An event that arrives at the moment of the release, after the last look into the inbox. */
   const released = async (comes: () => void): Promise<Delivered> => {
     let isReleased = false;
     return deliver({

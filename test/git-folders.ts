@@ -1,6 +1,6 @@
 /**
  * Repositories for tests, made in two ways: by git, and by hand in the files that git writes, for machines without git.
- * A suite that runs over both shows that the files written by hand are those of git.
+ * A suite that runs over both shows that the files written by hand equal those of git.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -98,7 +98,7 @@ export const byHand: Repositories = {
   },
 };
 
-/** The id that git's log has where there is no commit yet. */
+/** The id in git's log before the first commit. */
 const NONE = '0'.repeat(40);
 let commits = 0;
 

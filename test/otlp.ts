@@ -1,4 +1,4 @@
-/** What tests look at: the SDK's own values of finished spans and records, and their bytes. */
+/** The values that tests compare: the SDK's own finished spans and records, and their bytes. */
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';

@@ -47,7 +47,7 @@ describe('risk by settings', () => {
   it('states no risk when it is off', () => expect(judge({ enabled: false }, 'rm -rf /')).toBeUndefined());
 
   it('runs patterns in a time proportional to the text', () => {
-    // A backtracking engine does not come back from this one.
+    // A backtracking engine would never finish this pattern.
     const slow = { ...rule, when: { line: '/^x (a+)+b$/' } };
     expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}`)).toBeUndefined();
     expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}b`)?.factors).toEqual(['PRODUCTION']);

@@ -21,7 +21,7 @@ export interface PlayedHook {
   atMs: number;
   payload: object | string;
   header?: Record<string, string>;
-  /** The kernel's clock, where the front end could read one. */
+  /** The kernel's clock, if the front end could read it. */
   upMs?: number;
 }
 
@@ -31,7 +31,7 @@ export interface Played {
   records: FinishedRecord[];
   fates: string[];
   oddities: Record<string, number>;
-  /** What drain found odd, and the items of lists that it could not read. */
+  /** The problems of the drain, and the items of lists that it could not read. */
   odd: string[];
   bad: { reason: string; text: string }[];
   states: Map<string, SessionState>;
@@ -81,7 +81,7 @@ export function playerOf(more: Partial<RoundContext> = {}, pinnedTo: Pinned = pi
   };
 }
 
-/** The events that a hook gave; those that a session gives to itself are left out. */
+/** The events of a hook, without the events that a session adds. */
 export const eventsFrom = (taken: TakenFragment): Event[] =>
   taken.fate === 'rejected'
     ? []
@@ -89,7 +89,7 @@ export const eventsFrom = (taken: TakenFragment): Event[] =>
         session.events.splice(0).filter(({ event_type: type }) => !type.startsWith('vendor.otel-hooks.')),
       );
 
-/** The events that one row of a transcript gives. */
+/** The events of one row of a transcript. */
 export function eventsOfRow(state: SessionState, reading: TranscriptReading): Event[] {
   const session = playerOf().session(state);
   session.report(reading, { atMs: undefined, subagent: undefined, isAgain: false });
@@ -97,8 +97,8 @@ export function eventsOfRow(state: SessionState, reading: TranscriptReading): Ev
 }
 
 /**
- * `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays.
- * `watch`: loops and budgets. `settles`: what is closed leaves at once, or when all was told, as in one round.
+ * `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: the content that
+ * stays. `watch`: loops and budgets. `settles`: closed spans are sent at once, or after all fragments, as in one round.
  */
 export function play(
   hooks: readonly PlayedHook[],

@@ -1,4 +1,4 @@
-/** What `preview` says is what is sent then: byte for byte, to a real receiver. */
+/** `preview` shows the requests that are sent afterwards: byte for byte, to a real receiver. */
 import {
   chmodSync,
   lstatSync,
@@ -98,7 +98,7 @@ async function sent(state: string): Promise<{ signal: string | undefined; body: 
 
 const decodedBy = (signal: string | undefined, body: Buffer): unknown =>
   body[0] === 0x7b ? JSON.parse(body.toString()) : decodeRequest(signal as 'traces', body);
-/** Spans, records and metrics, however they were joined. */
+/** Spans, records and metrics, in any combination of requests. */
 const itemsIn = (request: unknown): string[] =>
   Object.values(fieldsOf(request)).flatMap(resources =>
     (resources as object[]).flatMap(resource =>

@@ -1,4 +1,4 @@
-/** What is read of repositories: those that git makes, and hostile ones. */
+/** The facts that are read from repositories: from those that git makes, and from hostile ones. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Materials that lie in `../shared` beside some clones only. Without them, one skipped test says what did not run. */
+/**
+ * Materials that are in `../shared` beside some clones only. Without them, one skipped test names the tests that did
+ * not run.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'vitest';

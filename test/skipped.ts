@@ -5,11 +5,11 @@
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 import { isCi } from './needs.ts';
 
-/** Reasons that hold in CI too, each with the run that covers the test instead. */
+/** Reasons that are valid in CI too, each with the run that covers the test instead. */
 const legitimate: RegExp[] = [
   // The clean room (scripts/clean-room.mjs) runs the suite as an unprivileged user.
   /^needs a user other than root$/,
-  // Materials that lie beside some clones only.
+  // Materials that are beside some clones only.
   /^\.\.\/shared\/\S* is not here$/,
   // CI runs Node 20; newer versions run in .github/workflows/ci.yml.
   /^needs Node 22\.15/,
@@ -43,7 +43,7 @@ function reasonOf(test: TestCase): string {
   return (result.state === 'skipped' ? result.note : undefined) ?? 'no reason given';
 }
 
-/** Each test by name, but a whole suite that was left out as one line. */
+/** Each test by name, but a whole skipped suite as one line. */
 function listed(tests: TestCase[]): string[] {
   const files = [...new Set(tests.map(test => test.module.relativeModuleId))];
   return files.flatMap(file => {

@@ -8,7 +8,7 @@ const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/project
 const seed = Number(process.env.OTEL_HOOKS_SEED ?? Date.now() % 100_000);
 const runs = process.env.OTEL_HOOKS_TEST_SIZE === 'full' ? 5_000 : 150;
 
-/** Any hook at any time: most sequences are none that an agent would send. */
+/** Any hook at any time: no agent would send most of these sequences. */
 const anyHook = fc.record({
   gap: fc.integer({ min: 0, max: 4_000 }),
   name: fc.constantFrom(

@@ -14,7 +14,7 @@ const MOST_BYTES = 2_500_000;
 const actions = bySize({ quick: 5_500, ci: 100_000, full: 100_000 });
 const hooks = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' } as const;
 
-/** The spans of a session with so many actions, `perTurn` in each turn, each with texts of `chars`. */
+/** The spans of a session with this number of actions, `perTurn` in each turn, each with texts of `chars`. */
 function lived(perTurn: number, chars: number): { spans: FinishedSpan[]; stateBytes: number } {
   const fold = openFold('claude-code', 's-1', hooks);
   const spans: FinishedSpan[] = [];

@@ -1,4 +1,7 @@
-/** However a session's hooks are cut into rounds, and however those of parallel calls overtake each other: the same spans and records. */
+/**
+ * Every division of a session's hooks into rounds, and every order of the hooks of parallel calls, gives the same spans
+ * and records.
+ */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -33,7 +36,9 @@ const turnsOf = (...how: (typeof ways)[number][]) => {
   });
   return fc.array(fc.array(call, { maxLength: 6 }), { minLength: 1, maxLength: 4 });
 };
-/** Each turn has calls that run at once, no two alike: whether one repeats another is judged by what was told before. */
+/**
+ * Each turn has parallel calls without two equal ones, because the earlier calls decide whether a call is a repetition.
+ */
 const turns = turnsOf('works', 'fails');
 const allTurns = turnsOf(...ways);
 
@@ -65,7 +70,7 @@ function hooksOf(all: Call[][]): Hook[] {
   return hooks;
 }
 
-/** What hooks tell of one call, and how long after the prompt. */
+/** The hooks of one call, and their delays after the prompt. */
 function hooksIn({ before, lasts, how }: Call, of: string, now: object) {
   const launch = { tool_name: 'Agent', tool_input: { subagent_type: `E${of}`, prompt: of } };
   const run = { tool_name: 'Bash', tool_input: { command: `ls ${of}` } };
@@ -96,7 +101,7 @@ function hooksIn({ before, lasts, how }: Call, of: string, now: object) {
   return hooks;
 }
 
-/** Neighbours change places, less than 2 s apart: those of different calls, or all but the two of one call. */
+/** Swaps neighbours that are less than 2 s apart: those of different calls, or all except the two of one call. */
 function overtaken(hooks: readonly Hook[], dice: readonly number[], which: 'calls' | 'all' = 'calls'): Hook[] {
   const order = [...hooks];
   for (const number of dice) {
@@ -118,11 +123,11 @@ const inTurn =
     return mixed.map(hook => (hook.call && next.get(hook.call)?.shift()) || hook);
   };
 
-/** What is closed leaves when all was told. */
+/** Closed spans are sent after all hooks. */
 const inOneRound = (hooks: readonly Hook[]): Played =>
   play(hooks, false, undefined, undefined, undefined, 'in the end');
 
-/** What leaves, as bytes, in an order of its own. */
+/** The sent spans and records as bytes, in a fixed order. */
 function wire(played: Played): string[] {
   const from = { agent: 'claude-code', session: 's-1', provider: 'anthropic', denyAsError: false, limits };
   const spans = mapped(played.spans).map(span => writer.spans([span]));

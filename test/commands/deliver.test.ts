@@ -1,4 +1,4 @@
-/** What `deliver` shows of its work while it works off a backlog. */
+/** The output of `deliver` while it works through a backlog. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

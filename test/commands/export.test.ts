@@ -1,4 +1,4 @@
-/** What `export` writes is what the journal holds, in words that others, and our own mouths, accept. */
+/** `export` writes the content of the journal in formats that other programs, and our own inputs, accept. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
 const START = Date.parse('2026-09-20T10:00:00.000Z');
 
-/** A session of one prompt and so many actions. */
+/** A session of one prompt and this number of actions. */
 function session(id: string, tool: string, atMs: number, actions = 1): Event[] {
   const payloads: object[] = [
     { event_type: 'Session.Start', data: { start_reason: 'new' } },
@@ -134,7 +134,7 @@ describe('export', () => {
     const text = JSON.stringify(requests);
     expect([...text.matchAll(/"spanId":"([^"]*)"/g)].every(([, id]) => /^[0-9a-f]{16}$/.test(id ?? ''))).toBe(true);
     expect(text).toMatch(/"startTimeUnixNano":"\d{19}"/);
-    // Counters of both sessions stand together: in as many requests as those of one.
+    // The counters of both sessions are in one state, so they need as many requests as one session.
     const alone = linesOf((await exported('a1', '--format', 'otlp-json')).out).filter(isFields);
     const counted = (all: typeof requests) => all.filter(each => each.resourceMetrics).length;
     expect(counted(requests)).toBe(counted(alone));
@@ -269,7 +269,7 @@ describe('an export as OpenHook', () => {
     const file = join(home, 'out.jsonl');
     const { out } = await exported('--format', 'openhook', '--output', file);
     const written = linesOf(fs.readFileSync(file, 'utf8')).length;
-    // Not the journal's 12: the agent's answer is no event of OpenHook.
+    // Fewer than the 12 events of the journal: OpenHook has no event for the agent's answer.
     expect(written).toBe(11);
     expect(out).toBe(`~/out.jsonl: ${written} events of 1 session\n`);
   });

@@ -1,4 +1,4 @@
-/** Every command over data of strangers: nothing that they wrote reaches a terminal as a control character. */
+/** Every command over data of strangers: none of their control characters reaches a terminal. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ import { ranIn } from './ran.ts';
 
 /** A colour as ours, a title, a wiped line, C1, turned letters, no width, a tag, a line of its own. */
 const BAD = 'x\u001b[31m\u001b]0;t\u0007\u009b2K\r\u202eab\u2066\u200b\ufeff\u{e0041}\u2028\nspoofed';
-/** The same where a file name or a line is needed. */
+/** The same texts for file names and for single lines. */
 const NAME = BAD.replaceAll('\n', '');
 const OBEYED =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
 const OURS = /\u001b\[(?:0|2|3[1-3])m|\r\u001b\[K|^\r/g;
-/** What a hook may call its session. */
+/** Texts that a hook may send as the id of a session. */
 const SESSION = 'x\u202eab\u2066\u200b\ufeff\u2028';
 const FIRST_MS = Date.parse('2026-09-21T12:00:00.000Z');
 
@@ -101,7 +101,7 @@ function recordHooks(): void {
   fs.writeFileSync(join(home, '.local/state/otel-hooks/inbox', `odd ${NAME}`), BAD, { mode: 0o600 });
 }
 
-/** A journal that another program or a former version wrote, with what no hook could bring in today. */
+/** A journal of another program or of an earlier version, with values that a hook can no longer bring in. */
 function journalSession(): void {
   const store = openStore({ folder: join(home, '.local/state/otel-hooks'), access: 'own' });
   const key = sessionKey('codex', `j${BAD}`);
@@ -129,7 +129,7 @@ function journalSession(): void {
   store.close();
 }
 
-/** What each command is run with; a new command needs its words here. */
+/** The arguments for each command; a new command needs an entry here. */
 const words: { readonly [command: string]: string[][] } = {
   hook: [['--tool', BAD]],
   deliver: [['--wait', '2s']],
@@ -205,13 +205,13 @@ async function run(line: readonly string[], change: Partial<Io> = {}): Promise<s
     return 'n';
   };
   const io = { env: { PATH: '', HOME: home }, cwd: project, now: () => FIRST_MS + 60_000, ask, ...change };
-  // It follows until it is told to stop.
+  // The command follows the journal until a signal stops it.
   const stop = line[0] === 'tail' ? setTimeout(() => process.emit('SIGINT'), 500) : undefined;
   try {
     const { out, err } = await ranIn(home, line, io);
     return out + err + asked;
   } catch (error) {
-    // The bin prints it, escaped; here it stands for a crash that names itself.
+    // The bin prints errors, escaped; here an error is a crash, and the message names the command.
     throw new Error(`${line.join(' ')} threw ${error instanceof Error ? error.stack : error}`);
   } finally {
     clearTimeout(stop);
@@ -236,7 +236,7 @@ it.each(lines.map(line => [JSON.stringify(line.join(' ')), line] as const))(
     ];
     for (const [how, words, change] of changes) {
       const printed = await run(words, change);
-      // Documents stay byte for byte where no terminal is.
+      // Without a terminal, documents are printed byte for byte.
       if (how === 'text in a pipe' && isDocument(given)) continue;
       const others = (how === 'text on a terminal' ? printed.replaceAll(OURS, '') : printed).replaceAll('\r\n', '\n');
       const found = OBEYED.exec(others);

@@ -1,4 +1,4 @@
-/** What `import` says while it works, and of files that belong to another session. */
+/** The output of `import` during its work, and about files that belong to another session. */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -24,11 +24,11 @@ function put(name: string, text: string): string {
 const ran = (...words: string[]): Promise<Ran> => ranIn(home, words);
 const shown = /```\n\$ otel-hooks (.*)\n([\s\S]*?)```/g;
 
-/** As a terminal shows it; `UPDATE=1` writes it anew. */
+/** The output as on a terminal; `UPDATE=1` rewrites it. */
 it('docs/hook-interchange.md shows the printed output', async () => {
   const printed = new Map<string, string>();
   for (const [, command = ''] of docs.matchAll(shown)) {
-    // Of all commands this one alone opens what it is given where the process is.
+    // Only this command opens its arguments relative to the working folder of the process.
     const words = command
       .split(' ')
       .map(word => (/^validate/.test(command) && /\.json$/.test(word) ? join(home, word) : word));
@@ -146,7 +146,7 @@ describe('convert', () => {
     const odd = put('odd/.claude/settings.json', '{ "hooks": ');
     const unread = await ran('convert', '--to', 'claude-code', '--out', join(home, 'odd'), '--force', small);
     expect([unread.code, readFileSync(odd, 'utf8')]).toEqual([1, '{ "hooks": ']);
-    // The same once more changes nothing.
+    // The same conversion again changes nothing.
     expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small)).code).toBe(0);
     await ran('convert', '--to', 'cline', '--out', join(home, 'shop'), 'hook.yaml');
     const program = join(home, 'shop', '.clinerules', 'hooks', 'PreToolUse');
@@ -234,7 +234,7 @@ describe('capabilities', () => {
       mcp: 'mcp__<server>__<tool>',
       capabilities: { llm_evaluated: 'partly' },
     });
-    // Its file has no place for it.
+    // The file of this provider has no field for it.
     expect(one.carried.llm_evaluated).toBe('no');
     expect((await ran('capabilities', '--to', 'kiro')).out).toContain('file_created         File Create');
   });

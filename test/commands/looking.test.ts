@@ -1,4 +1,4 @@
-/** `show`, `report` and `tail` over a state folder: whose sessions they show, and how on which terminal. */
+/** `show`, `report` and `tail` over a state folder: the listed sessions, and the output on each kind of terminal. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +72,7 @@ it('with trials only, it prints the next step', async () => {
 });
 
 it('control characters in names do not reach the terminal, and do not mislead a reader', async () => {
-  // Colours, a title, a line that is wiped out, letters that turn around, a line of its own.
+  // Colours, a title, a line that is erased, bidirectional letters, and a line break.
   const hostile = 'x\u001b[31m\u001b]0;t\u0007\u009b2K\r\u202eab\u2066\u200f\u061c\nfine';
   recordedWith(hostile, `${own}${hostile}`);
   const obeyed = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|^fine/m;
@@ -90,7 +90,7 @@ it('control characters in names do not reach the terminal, and do not mislead a 
   }
   expect((await run(['show', own])).out).toContain('execute_tool x\\u{1b}[31m');
   expect((await run(['show', `${own}\u001b[2J`])).err).not.toMatch(obeyed);
-  // A program gets what was said; a person who looks at the same gets the same JSON.
+  // A program gets the text unchanged; on a terminal the JSON has the same value.
   const piped = (await run(['show', own, '--json'])).out;
   expect(piped).toContain('\u202e');
   const shown = (await run(['show', own, '--json'], { isTerminal: true })).out;
@@ -147,7 +147,7 @@ it('a prefix of several ids is refused, and all of them are listed', async () =>
 
 describe('show', () => {
   const day = 86_400_000;
-  /** Sessions that are so many days old, each with one event. */
+  /** Sessions of the given ages in days, each with one event. */
   const aged = (...days: number[]): void => {
     const store = openStore({ folder: join(home, '.local/state/otel-hooks'), access: 'own' });
     const journal = days.map(age => {
@@ -247,7 +247,7 @@ describe('show', () => {
     });
 
     it('continues when the reader quits early', async () => {
-      // More than a pipe holds.
+      // More than a pipe can buffer.
       recordedWith('x'.repeat(300_000), own);
       const quits = { PATH: process.env.PATH, PAGER: 'head -n 1 > /dev/null' };
       const ran = await run(['show', own, '--json'], { ...terminal, rows: 2, env: quits });

@@ -1,8 +1,8 @@
 /**
- * Whoever comes from the Python package of this name changes the package and nothing else. Each row is a part of its surface: kept
- * as it was, kept with what was wrong put right, or accepted and answered with a warning. What it wrote into agents' files is
- * held in test/setup/standing.test.ts, what its entries send in test/receive/drain.test.ts, that nothing it sent is sent again in
- * test/transcripts/deliver.test.ts, its names of spans in test/telemetry/former-names.test.ts.
+ * A user of the Python package of this name changes only the package. Each row is a part of its interface: kept
+ * unchanged, kept with a correction, or accepted and answered with a warning. Other tests check its entries in agents'
+ * files (test/setup/standing.test.ts), the data that its entries send (test/receive/drain.test.ts), that no session is
+ * sent again (test/transcripts/deliver.test.ts), and its names of spans (test/telemetry/former-names.test.ts).
  */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ const enabled = ['enable', '--tool', 'claude', '--provider', 'langfuse', '--glob
 const config = '{"provider":"langfuse","langfuse":{"public_key":"pk-lf-1234","secret_key":"sk-lf-123456"}}';
 type Class = 'kept' | 'mended' | 'warned';
 
-/** `before`: commands that come first; `says`: what both streams together hold. */
+/** `before`: commands that come first; `says`: texts that both output streams together contain. */
 const commandRows: [surface: string, of: Class, before: string[][], words: string[], code: number, says: RegExp][] = [
   ['no word is a call for help', 'kept', [], [], 0, /otel-hooks COMMAND/],
   [
@@ -178,7 +178,7 @@ it.each(['claude', 'cline', 'codex', 'copilot', 'cursor', 'gemini', 'kiro', 'ope
   expect(agentNamed(name)?.id).toMatch(new RegExp(`^${name}`));
 });
 
-/** A key as it stands in a file, and the variable that sets it too. */
+/** A key of the configuration file, with the variable that sets it. */
 const settingRows: [key: string, of: Class, value: unknown, variable: string | undefined, text: string][] = [
   ['provider', 'mended', ['otlp'], 'OTEL_HOOKS_PROVIDER', 'otlp'],
   ['debug', 'kept', true, 'OTEL_HOOKS_DEBUG', 'true'],

@@ -9,10 +9,12 @@ export interface Ran {
   err: string;
 }
 
-/** In a clone below a temporary folder `enable` warns of that. Tests say the same wherever the clone lies. */
+/**
+ * In a clone below a temporary folder `enable` warns about that folder. The tests give the same result in every folder.
+ */
 const isCloneTemporary = whyNotLasting(import.meta.dirname, process.env) !== undefined;
 
-/** `~` stands for the home in what was printed. */
+/** `~` replaces the home in the output. */
 export async function ranIn(home: string, words: readonly string[], change: Partial<Io> = {}): Promise<Ran> {
   const ran: Ran = { code: -1, out: '', err: '' };
   ran.code = await main(words, {

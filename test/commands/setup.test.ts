@@ -1,4 +1,4 @@
-/** `enable` and `disable` as a person and a script meet them. */
+/** `enable` and `disable` for a person at a terminal and for a script. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,9 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-/** `answers`: at a terminal, what the person says, question by question. `^C` is Ctrl-C; the last answer is repeated. */
+/**
+ * `answers`: the answers of the person at a terminal, one per question. `^C` is Ctrl-C; the last answer is repeated.
+ */
 async function run(words: string[], answers?: string | string[]): Promise<Ran & { asked: string[] }> {
   const asked: string[] = [];
   const left = [answers ?? []].flat();
@@ -174,7 +176,7 @@ describe('at a terminal', () => {
       otlp: { endpoint: 'http://127.0.0.1:4318' },
     });
     expect(ran.out).toContain('3. It arrives at http://127.0.0.1:4318 after each turn');
-    // The destination is known now.
+    // The destination is known from now on.
     expect((await run(['enable', '--no-proof'], ['claude', 'n'])).asked).toEqual([WHICH, CHANGE]);
   });
 

@@ -1,4 +1,4 @@
-/** A key is made for its owner alone, and what was signed with it is told from what was not. */
+/** A key is readable only by its owner, and the check of a signature distinguishes signed data from other data. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What `status` says of the set-up; its books are proven where things are delivered. */
+/** The report of `status` about the set-up; other tests check its accounts after deliveries. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

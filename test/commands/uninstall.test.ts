@@ -1,4 +1,4 @@
-/** `uninstall`: everything that `enable` wrote goes, wherever it was written; nothing else does. */
+/** `uninstall` removes everything that `enable` wrote, in every place, and nothing else. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

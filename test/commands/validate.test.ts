@@ -30,7 +30,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true }));
 
-/** What docs/conformance.md shows below a command. */
+/** The output that docs/conformance.md shows below a command. */
 const shown = (command: string): string => docs.split(`$ otel-hooks ${command}\n`)[1]?.split('```')[0] ?? '';
 
 describe('docs/conformance.md shows the printed output', () => {

@@ -1,4 +1,4 @@
-/** How the words of a command line are read, whichever the command. */
+/** The rules for arguments that all commands share. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

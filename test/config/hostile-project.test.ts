@@ -1,4 +1,6 @@
-/** What a project's file, a variable and another user of the machine can and cannot do to a configuration. */
+/**
+ * The effects that a project's file, a variable and another user of the machine can and cannot have on a configuration.
+ */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -6,7 +6,7 @@ import { explain } from '../../src/problems/problem.ts';
 
 const from = (env: Record<string, string>): Config => resolve({ env, home: '/h', cwd: '/w' });
 
-/** Each variable that people set for OpenTelemetry, and what it does here: values, or a problem that names it. */
+/** Each variable that people set for OpenTelemetry, and its effect here: values, or a problem that names it. */
 const honoured: [variable: string, text: string, effect: object][] = [
   ['OTEL_SDK_DISABLED', 'TRUE', { values: { enabled: false } }],
   ['OTEL_SDK_DISABLED', 'false', { values: { enabled: true } }],

@@ -34,7 +34,7 @@ function settingsTable(): string[] {
   ];
 }
 
-/** The files that `enable` writes on a new machine, and those that it writes if they exist already. */
+/** The files that `enable` writes on a new machine, and the files that it writes only if they exist. */
 function filesOf(settings: Settings, scope: Scope): string {
   const variables = new Set<string>();
   const env = new Proxy({}, { get: (_, name) => void variables.add(String(name)) });
@@ -87,7 +87,7 @@ interface Decision {
   basis: string;
 }
 
-/** The decisions in what the samples and transcripts of an agent are expected to become. */
+/** The decisions in the expected events of an agent's samples and transcripts. */
 function decisionsOf({ id }: Agent): Decision[] {
   const folder = join(import.meta.dirname, '..', 'agents', id);
   return readdirSync(folder)

@@ -1,4 +1,4 @@
-/** What a person wrote into the documents, where the code can contradict it. */
+/** Checks hand-written documents against the code. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ it('the first session of README is the one that the demonstration plays, and it 
   expect(shown.filter(each => !printed.includes(each))).toEqual([]);
 });
 
-/** What the demonstration shows: each kind of span, what was decided, what it cost, what was risky, what went in circles. */
+/** The content of the demonstration: each kind of span, decisions, costs, risks and loops. */
 const shown = [
   ...['session claude-code', 'invoke_agent claude-code', 'invoke_agent Explore', 'plan ', 'chat ', 'execute_tool '],
   ...[
@@ -83,7 +83,9 @@ const shown = [
   ],
 ];
 
-/** Each with its depth. Times differ from run to run, columns with them, and the order of what began together. */
+/**
+ * Each span with its depth. Times differ from run to run, and so do columns and the order of spans that began together.
+ */
 function spansIn(tree = ''): string[] {
   return tree
     .split('\n')

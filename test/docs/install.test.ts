@@ -8,7 +8,7 @@ import { INSTALL_COMMAND } from '../../src/problems/install.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-/** Agents' settings may hold any command: what reads those knows the runners of packages. */
+/** Agents' settings may contain any command, so the code that reads them knows the runners of packages. */
 const recognizers = 'src/agents/files/our-command.ts';
 
 const files = [

@@ -16,7 +16,7 @@ export interface Exported {
   about: string;
   /** The code of `@example`, without its fences. */
   examples: string[];
-  /** As it stands in the declarations, under its public name. */
+  /** The declaration, under its public name. */
   declaration: string;
 }
 

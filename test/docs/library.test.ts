@@ -1,4 +1,4 @@
-/** What the declarations of the package tell a developer: a description and an example of each export, which compiles. */
+/** The declarations of the package for developers: each export has a description and an example, which compiles. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,7 +15,10 @@ it('every export of the package has a description and an example', () => {
   expect(all.filter(({ examples }) => examples.every(code => code === '')).map(({ name }) => name)).toEqual([]);
 });
 
-/** What the examples use without an import: the other exports, packages of OpenTelemetry, and values of the reader. */
+/**
+ * Names that the examples use without an import: the other exports, packages of OpenTelemetry, and values of the
+ * reader.
+ */
 const foreign: Readonly<Record<string, string>> = {
   BatchSpanProcessor: '@opentelemetry/sdk-trace-node',
   ConsoleSpanExporter: '@opentelemetry/sdk-trace-node',

@@ -1,6 +1,6 @@
 /**
- * One finished span of each kind and one event of each type with everything filled, by values as they come: what can leave, and
- * what it looks like, is read off them.
+ * One finished span of each kind and one event of each type with all fields. The reference derives the data that can be
+ * sent, and its form, from these values.
  */
 import type {
   ActionSpan,
@@ -262,7 +262,7 @@ const data: Record<EventType, object> = {
   'Agent.Error': { error_type: 'ModelError', error_message: 'overloaded', origin_event: 'Model.Failed' },
 };
 
-/** Of a file that was written. */
+/** The name of a written file. */
 export const written = { operation: 'update', start_line: 3, end_line: 9 };
 
 const sized = { length: 1, hash };
@@ -320,7 +320,7 @@ const facts: Filled<Facts> = {
   fields: [],
 };
 
-/** As a subagent's event: it has every field of the envelope. */
+/** An event of a subagent has every field of the envelope. */
 export function eventOf(
   type: string,
   of: object = data[type as EventType] ?? {},

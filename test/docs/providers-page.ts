@@ -1,4 +1,6 @@
-/** The table of docs/hook-interchange.md: which agent is which provider, where its hooks lie, and how it finds tools. */
+/**
+ * The table of docs/hook-interchange.md: the provider of each agent, the place of its hooks, and how it finds tools.
+ */
 import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { interchanges } from '../../src/agents/interchange.ts';

@@ -1,4 +1,4 @@
-/** Documents that are read off the code say what the code says. Stale: `npm run docs`, then look at the difference. */
+/** Generated documents agree with the code. If one is stale: `npm run docs`, then read the difference. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

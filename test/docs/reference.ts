@@ -1,6 +1,6 @@
 /**
- * The documents that are read off the code: docs/commands.md and docs/telemetry.md. `npm run docs` writes them; the test beside
- * this fails when they are stale.
+ * The generated documents docs/commands.md and docs/telemetry.md. `npm run docs` writes them; the test beside this file
+ * fails when they are stale.
  */
 
 import { SpanKind } from '@opentelemetry/api';
@@ -108,7 +108,7 @@ const attributesOfEvent = (type: string): string[] => Object.keys(recordOf(type)
 
 const kinds = Object.keys(spans) as (keyof typeof spans)[];
 
-/** What the fold decides and its types cannot say. */
+/** Facts that the fold decides and that its types do not state. */
 const spanNotes: Record<keyof typeof spans, { parent: string; lasts: string }> = {
   session: { parent: 'none: the root', lasts: 'one segment of a root session, from its first event to its end' },
   turn: { parent: 'session', lasts: 'one prompt, up to the final response' },
@@ -340,7 +340,7 @@ export function telemetryPage(): string {
     '| --- | --- | --- | --- | --- | --- |',
     ...kinds.map(kind => {
       const { name, kind: of, attributes } = spanOf(kind);
-      // The conventions know spans by their operation.
+      // The conventions identify spans by their operation.
       const stability = development.operationName in attributes ? 'development' : 'own';
       return row(kind, stability, SpanKind[of], code(name), spanNotes[kind].parent, spanNotes[kind].lasts);
     }),
@@ -478,7 +478,7 @@ function resourceTable(): string[] {
 export interface Attribute {
   name: string;
   on: Set<string>;
-  /** On spans, logs and metrics, as far as it is there. */
+  /** On spans, logs and metrics, as far as the value exists. */
   types: Map<string, string>;
   example: unknown;
 }
@@ -498,7 +498,7 @@ export function allAttributes(): Attribute[] {
     }
   };
   for (const kind of kinds) note(spanOf(kind).attributes, kind);
-  // No response comes of a failure.
+  // A failure has no response.
   note(readableSpanOf({ ...spans.chat, errorType: undefined }, from, resource).attributes, 'chat');
   for (const type of eventTypes) note(recordOf(type).attributes, 'logs');
   note(recordOf(FILE_WRITE, written).attributes, 'logs');
@@ -508,7 +508,7 @@ export function allAttributes(): Attribute[] {
   return [...found.values()];
 }
 
-/** Where it is not the same everywhere, it says so. */
+/** States where a value is not the same everywhere. */
 const typesOf = ({ types }: Attribute): string => {
   const [first = ''] = types.values();
   return [first, ...[...types].flatMap(([on, type]) => (type === first ? [] : [`on ${on} ${type}`]))].join(', ');
@@ -520,7 +520,7 @@ export const typeOf = (value: unknown): string => {
   return typeof value === 'object' ? 'structured' : typeof value;
 };
 
-/** Ids and hashes are known by their beginnings. */
+/** Ids and hashes are identified by their prefixes. */
 const LONGEST_EXAMPLE = 40;
 function exampleOf(name: string, value: unknown): string {
   if (name.endsWith('*')) return code('plugin');
@@ -578,7 +578,7 @@ function meaningOf(meanings: { readonly [name: string]: string }, name: string):
 
 const allMetrics: readonly MetricName[] = Object.values(metrics);
 
-/** Everything that counts, counted once. */
+/** One of each counted event. */
 function allIncrements(): Increment[] {
   const events = eventTypes.map(type => eventOf(type, undefined, true));
   events.push(eventOf('Context.Compaction', undefined, true, { phase: 'after' }), eventOf(FILE_WRITE, written, true));

@@ -20,7 +20,7 @@ const named = rows.flatMap(cells =>
 
 type Syntax = { type: string; [field: string]: unknown };
 
-/** The names of the tests and groups of a file, as they stand in its source. */
+/** The names of the tests and groups of a file, as its source has them. */
 function namesIn(file: string): string[] {
   const names: string[] = [];
   const visit = (value: unknown): void => {

@@ -1,4 +1,4 @@
-/** `doctor` against receivers and back ends that answer as the real ones do, in a home of its own. */
+/** `doctor` against receivers and simulated back ends, in a home of its own. */
 import fs from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -56,7 +56,7 @@ async function collector(answer?: () => Reply): Promise<Collector> {
   return started;
 }
 
-/** Answers queries as the four back ends do, out of what a collector took. */
+/** Answers queries like the four back ends, from the data of a collector. */
 async function backEnd(from: Collector, answers: boolean): Promise<string> {
   const server: Server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://local');
@@ -339,7 +339,7 @@ it('docs/doctor.md shows the printed output', async () => {
   configured({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:1' } });
   await doctor(['enable', '--tool', 'claude-code', '--yes', '--no-proof']);
   const { out } = await doctor(['--no-proof']);
-  // Whose program and folders these are, and the port, which is free here.
+  // Replaces the program and folders of this machine, and the port, which is a free one here.
   const plain = (text: string): string[] =>
     text
       .replaceAll('/home/you', '~')

@@ -1,6 +1,6 @@
 /**
- * A clone whose author put commands of their own into the agents' project settings, in every form that looks like ours.
- * `doctor` and `enable` run in it; the clone's programs are real, and each leaves a mark when it runs.
+ * A clone whose author put own commands into the agents' project settings, in every form that looks like ours. `doctor`
+ * and `enable` run in it; the clone's programs are real, and each leaves a mark when it runs.
  */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ function program(path: string, text: string): void {
 const mark = (): string => join(root, 'ran');
 const marks = (): string[] => fs.readdirSync(root).filter(name => name.startsWith('ran'));
 
-/** Everything that a clone can bring under our names, each of which says that it ran. */
+/** Every program that a clone can bring under our names; each leaves a mark when it runs. */
 function plant(): void {
   const says = (name: string): string => `: >'${mark()}-${name}'\n`;
   for (const path of ['hook.sh', 'otel-hooks/hook.sh', 'otel-hooks-agent.sh', 'share/otel-hooks/hook.sh'])

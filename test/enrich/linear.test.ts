@@ -22,8 +22,8 @@ const MOST_GROWTH = 10;
 /** Shorter times cannot be measured. */
 const LEAST_MS = 4;
 /**
- * A pattern that costs less at the longest text that its field can have is no threat, whatever its growth is. The slowest
- * one costs 4 ms there.
+ * A pattern that costs less than this at the longest text of its field is harmless with any growth. The slowest one
+ * costs 4 ms there.
  */
 const HARMLESS_MS = 12;
 

@@ -1,4 +1,4 @@
-/** The examples of `examples/`: they compile in strict TypeScript against the packed types, and do what they say. */
+/** The examples of `examples/`: they compile in strict TypeScript against the packed types, and work as described. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

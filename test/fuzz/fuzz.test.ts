@@ -1,8 +1,8 @@
 /**
- * Every reader of what strangers write gets texts and values that were made to break it: hooks and transcripts of each agent,
- * fragments, OTLP answers and bodies, the open standards, manifests and settings files. `npm test` tries a few of each with a
- * new seed every time; `npm run fuzz` tries many. What it finds becomes a test of its own
- * beside the others of that reader.
+ * Every reader of foreign data gets texts and values that try to break it: hooks and transcripts of each agent,
+ * fragments, OTLP answers and bodies, the open standards, manifests and settings files. `npm test` tries a few of each
+ * with a new seed in each run; `npm run fuzz` tries many. Each fault that it finds becomes a test of its own beside the
+ * other tests of that reader.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ describe(`readers throw for no input (seed ${seed}; npm run fuzz -- --seed ${see
               payload: jsonOf(each),
               header: { tool: agent },
             }));
-            // Once as by default, once with all content that may be kept.
+            // Once with the default settings, once with all content that may be kept.
             const { fates, events } = play(hooks, true);
             expect(play(hooks, true, undefined, keeper).fates).toEqual(fates);
             expect(fates).toHaveLength(payloads.length);
@@ -158,7 +158,7 @@ describe(`readers throw for no input (seed ${seed}; npm run fuzz -- --seed ${see
 
   it('OTLP bodies', () => {
     const signal = fc.constantFrom('traces', 'metrics', 'logs');
-    // Lengths and numbers of fields that nearly fit reach further than random bytes.
+    // Lengths and numbers of fields that are almost valid reach more code than random bytes.
     const field = fc.tuple(
       fc.constantFrom(10, 18, 26, 34, 42, 8, 9, 13, 255),
       fc.nat({ max: 255 }),
@@ -295,7 +295,7 @@ describe(`readers throw for no input (seed ${seed}; npm run fuzz -- --seed ${see
           file.remove(before);
           const added = file.add?.(before, commands);
           if (added?.ok !== true || added.text === undefined) return;
-          // What was added is found, and adding it again changes nothing.
+          // The added entries are found, and adding them again changes nothing.
           expect(file.add?.(added.text, commands)).toMatchObject({ ok: true, changed: false });
         });
       }),

@@ -34,7 +34,7 @@ const values: readonly unknown[] = [
   ...[null, true, false, [], {}, [[]], [null], [{}], [[[[[[]]]]]], { a: { a: { a: {} } } }, ['a', 1, null, {}]],
 ];
 
-/** Deep enough to end a reader that goes down by itself. */
+/** Deep enough to overflow the stack of a recursive reader. */
 function nested(depth: number, isList: boolean): unknown {
   let value: unknown = 1;
   for (let i = 0; i < depth; i += 1) value = isList ? [value] : { a: value };
@@ -63,7 +63,7 @@ function pathsOf(value: unknown, path: Path = [], found: Path[] = []): Path[] {
   return found;
 }
 
-/** Puts a value at a place as a parser of JSON would: `__proto__` is a name like any other. */
+/** Puts a value at a place as a JSON parser does: `__proto__` is a name like any other. */
 function withAt(value: unknown, [first, ...rest]: Path, put: unknown): unknown {
   if (first === undefined) return put;
   if (Array.isArray(value)) return value.map((item, i) => (i === first ? withAt(item, rest, put) : item));
@@ -100,7 +100,7 @@ export const changed = (value: unknown): fc.Arbitrary<unknown> => {
     .map(changes => changes.reduce((made, [path, put]) => withAt(made, path, put), value));
 };
 
-/** A text like this one: cut, doubled, with characters in it that do not belong there. */
+/** A text like this one: cut, doubled, or with foreign characters in it. */
 export const mangled = (text: string): fc.Arbitrary<string> =>
   fc
     .array(
@@ -132,7 +132,7 @@ export const mangled = (text: string): fc.Arbitrary<string> =>
     )
     .map(edits => edits.reduce((made, [at, length, put]) => made.slice(0, at) + put + made.slice(at + length), text));
 
-/** JSON as it stands in a file; a value that is too deep to be written stands for itself. */
+/** JSON as in a file; a value that is too deep for JSON is returned unchanged. */
 export function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'null';

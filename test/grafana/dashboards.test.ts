@@ -1,4 +1,4 @@
-/** The dashboards on disk are those of the code, and nothing in them points into the void. `npm run dashboards` writes them. */
+/** The dashboards on disk equal those of the code, and all their references exist. `npm run dashboards` writes them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as units from '@grafana/grafana-foundation-sdk/units';

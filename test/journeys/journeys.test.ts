@@ -1,5 +1,5 @@
 /**
- * A session's hooks in, its trace out, as a tree. `UPDATE=1 npx vitest run test/journeys` writes the expected part anew.
+ * The hooks of a session, and its trace as a tree. `UPDATE=1 npx vitest run test/journeys` rewrites the expected part.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

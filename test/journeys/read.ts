@@ -3,8 +3,8 @@ import { usualLoops } from '../../src/event/loop-limits.ts';
 import { type PlayedHook, START_MS } from '../play.ts';
 
 /**
- * A case: `base` (fields that all payloads share), lines of `+seconds payload`, then `---- trace` and what is expected.
- * `shape turn`: each turn is a trace. `budget`: what is set of it.
+ * A case: `base` (fields that all payloads share), lines of `+seconds payload`, then `---- trace` and the expected
+ * trace. `shape turn`: each turn is a trace. `budget`: the budget that is set.
  */
 export function readJourney(text: string): {
   hooks: PlayedHook[];

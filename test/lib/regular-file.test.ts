@@ -1,4 +1,4 @@
-/** Files of other people: what is not a regular file is never waited for and never read. */
+/** Files of other people: the program never waits for and never reads a file that is not regular. */
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -67,7 +67,8 @@ describe.skipIf(process.platform === 'win32')('a file that is read', () => {
     const ended = new Promise(resolve => swapper.once('exit', resolve));
     await new Promise(resolve => swapper.stdout.once('data', resolve));
     const seen = new Set<string>();
-    // Enough that unsafe ways are caught: a check by path alone reads the secret, or waits for ever, within some hundreds.
+    // Enough attempts to detect unsafe code: a check by path alone reads the secret, or waits for ever, within some
+    // hundreds.
     const endMs = performance.now() + 1_000;
     while (performance.now() < endMs) {
       try {

@@ -82,7 +82,7 @@ describe('a database', () => {
     const both = open(file, log);
     expect([...both.rows('book', { column: 'id', equals: 'b001' })].map(row => row.note)).toEqual(['from the log']);
     expect([...both.rows('book', { column: 'shelf', equals: 'shelf-9' })].map(row => row.weight)).toEqual([2.5]);
-    // A log that was cut off in the middle of its only commit says nothing.
+    // A log that was cut in the middle of its only commit counts as empty.
     const cut = open(file, log.subarray(0, log.length - 600));
     expect([...cut.rows('book')]).toEqual([...database.rows('book')]);
   });

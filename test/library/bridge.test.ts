@@ -1,4 +1,4 @@
-/** Hooks through an application's own SDK: on the wire is what otel-hooks itself would send. */
+/** Hooks through an application's own SDK: the bytes on the wire are those that otel-hooks would send. */
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ const hooks = [
 ];
 const installation = 'a machine';
 
-/** What otel-hooks would send for them, in one body. */
+/** The spans that otel-hooks would send for them, in one body. */
 function ours(): JsonObject[] {
   const agent = 'claude-code';
   const resource = resourceOf(resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation }));
@@ -63,7 +63,7 @@ function whole(body: JsonObject): Items {
   );
 }
 
-/** Empty lists, zero counts and flags that one encoder writes out and another leaves away say the same. */
+/** Empty lists, zero counts and flags, which one encoder writes and another omits, have the same meaning. */
 function withoutTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutTimes);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,6 @@
-/** Base Coat's hooks in a runtime of one's own: whatever handlers do, there is one answer, in one order. */
+/**
+ * Base Coat's hooks in a runtime of an application: for all behaviour of handlers there is one answer, in one order.
+ */
 import { expect, test } from 'vitest';
 import { createHookRunner, type HookEvent, type HookHandler, type ObservedEvent } from '../../src/index.ts';
 import { type HookPoint, hookPoints } from '../../src/standards/base-coat/hook-points.ts';

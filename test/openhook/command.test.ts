@@ -1,4 +1,4 @@
-/** How a person is asked, and what the answer does. */
+/** The question to the user before commands run, and the effect of the answer. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

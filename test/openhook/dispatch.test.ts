@@ -1,4 +1,4 @@
-/** Delivery with real commands of a project: what is run, what never is, and what one that misbehaves costs. */
+/** Delivery with real commands of a project: which commands run, which never run, and the effect of a faulty one. */
 import {
   existsSync,
   mkdirSync,
@@ -397,7 +397,7 @@ test('when a person delivers meanwhile, each envelope is given once: running com
   await until(() => existsSync(join(work, 'all.jsonl')) && existsSync(join(work, 'begun.jsonl')), 15_000);
   const first = lockOf();
   const byHand = run();
-  // Another has it, and the commands of the first run still.
+  // Another process has the lock, and the commands of the first run still run.
   await until(() => existsSync(join(state, 'lock')) && lockOf() !== first, 15_000);
   expect(existsSync(join(work, 'ended'))).toBe(false);
   writeFileSync(join(home, 'go'), '');

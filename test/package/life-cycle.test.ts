@@ -1,6 +1,6 @@
 /**
- * The whole life of an installation, from the tarball in an empty home to the day after it was removed. At the end of each way
- * nothing is left but what docs/upgrade-and-uninstall.md names: the table of that page is the expectation.
+ * The whole life of an installation, from the tarball in an empty home to the day after its removal. After each way of
+ * removal only the files that docs/upgrade-and-uninstall.md names are left: the table of that page is the expectation.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import {
@@ -88,7 +88,7 @@ afterEach(async () => {
   await collector.close();
 });
 
-/** What the user types. This process goes on meanwhile, because the collector lives in it. */
+/** A command that the user types. This process keeps running meanwhile, because the collector is in it. */
 function typed(program: string, ...words: string[]): Promise<Ran> {
   return new Promise((settled, failed) => {
     const child = spawn(program, words, { cwd: house.project, env: house.env });
@@ -108,7 +108,7 @@ function typed(program: string, ...words: string[]): Promise<Ran> {
 const enabled = async (): Promise<void> =>
   expect(await typed('otel-hooks', 'enable', '--yes', '--endpoint', collector.url)).toMatchObject({ status: 0 });
 
-/** The commands that stand in the settings file, called as the agent calls them. */
+/** The commands of the settings file, called as the agent calls them. */
 async function call(hooks: ReturnType<typeof sessionOf>, commands = commandsIn(house)): Promise<void> {
   for (const hook of hooks) expect(await runHook({ house, commands }, hook)).toEqual(harmless);
 }
@@ -119,7 +119,7 @@ const spanNames = (): string[] =>
     .map(({ name }) => String(name))
     .sort();
 
-/** Every path below the home that the user did not have, folders with `/` at their end. npm's own cache is npm's. */
+/** Every path below the home that did not exist before, folders with `/` at their end. npm's own cache is left out. */
 function leftovers(): string[] {
   return readdirSync(house.home, { recursive: true, encoding: 'utf8' })
     .map(name => (lstatSync(join(house.home, name)).isDirectory() ? `${name}/` : name))
@@ -191,11 +191,11 @@ describe('the remaining files are those of docs/upgrade-and-uninstall.md', () =>
     expect(await typed('otel-hooks', 'deliver', '--wait', '30s')).toMatchObject({ status: 0 });
     expect(spanNames()).toEqual(tree.map(name => name.trim()).sort());
     const { balanced, fragments } = status(house);
-    // The trial of `enable` is one more.
+    // The trial of `enable` is a further session.
     expect([balanced, fragments.received]).toEqual([true, counts.hooks + 1]);
 
     expect(await typed('otel-hooks', 'uninstall', '--purge', '--yes')).toMatchObject({ status: 0, stderr: '' });
-    // The agent runs on, and knows its hooks still.
+    // The agent still runs, and still has its hooks in memory.
     await call(hooks.slice(0, 3), commands);
     checkAgainst('`uninstall --purge`');
     expect(await typed('npm', 'uninstall', '--global', '--silent', 'otel-hooks')).toMatchObject({ status: 0 });
@@ -233,7 +233,7 @@ describe('the remaining files are those of docs/upgrade-and-uninstall.md', () =>
     expect(readdirSync(join(house.state, 'inbox'))).toEqual([]);
     checkAgainst('`npm uninstall -g` alone');
 
-    // Installed again, it goes on where it stood, and says what it missed.
+    // Installed again, it continues from its state, and reports the events that it missed.
     await typed('npm', 'install', '--global', '--offline', '--silent', tarball);
     await call(hooks.slice(-1));
     expect(await typed('otel-hooks', 'deliver', '--wait', '30s')).toMatchObject({ status: 0 });

@@ -256,7 +256,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
   });
   const bin = (): string => join(app, 'node_modules', '.bin', 'otel-hooks');
 
-  /** This process goes on meanwhile: the collector lives in it. */
+  /** This process keeps running meanwhile, because the collector is in it. */
   function call(words: readonly string[], input = ''): Promise<string> {
     return new Promise((resolve, reject) => {
       const child = execFile(bin(), words, { cwd: app, env: world() }, (error, stdout, stderr) =>
@@ -314,7 +314,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
       .sort();
   const tree = ['chat model-x', 'chat model-x', 'execute_tool Read', 'invoke_agent claude-code', 'session claude-code'];
 
-  /** What an agent has written down of a session: a prompt, a call with its result, an answer. */
+  /** The transcript of a session: a prompt, a call with its result, an answer. */
   const transcriptFile = (): string => join(home, '.claude', 'projects', '-shop', `${session}.jsonl`);
   function transcript(startMs: number): string {
     const file = transcriptFile();
@@ -381,7 +381,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
       tool_input: { file_path: '/shop/a' },
     };
     await hook({ ...common, hook_event_name: 'SessionStart', source: 'startup' });
-    // An agent writes its rows while its hooks run, and none of them is of later than the hook that ends the turn.
+    // An agent writes its rows while its hooks run, and no row is later than the hook that ends the turn.
     const began = Date.now();
     transcript(began);
     await hook({ ...common, hook_event_name: 'UserPromptSubmit', prompt_id: 'turn-1', prompt: 'Where is it?' });
@@ -399,7 +399,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
     await hook(envelope('claude-code', payload, Date.now()));
     await deliver();
     expect(names()).toEqual(tree);
-    // Tokens stand on the responses, not once more on what the envelope sums up.
+    // Tokens are on the responses, and not a second time on the sum of the envelope.
     const input = collector.spans().map(({ name, plain }) => [name, plain['gen_ai.usage.input_tokens']]);
     expect(input.filter(([name]) => name === 'chat model-x')).toEqual([
       ['chat model-x', 10],

@@ -15,7 +15,7 @@ import { filesBelow } from '../walls/sources.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** As npm says it: a second home keeps its cache out of the user's. */
+/** The output of npm; a second home keeps its cache out of the user's home. */
 function packedFiles(): string[] {
   const home = mkdtempSync(join(tmpdir(), 'otel-hooks-references-'));
   try {
@@ -35,7 +35,7 @@ beforeAll(() => {
 });
 afterAll(() => packed.clear());
 
-/** A file of the package, or a folder that holds some. */
+/** A file of the package, or a folder with files of it. */
 const isPacked = (path: string): boolean => {
   const named = path.replace(/\/$/, '');
   return packed.has(named) || [...packed].some(file => file.startsWith(`${named}/`));
@@ -51,7 +51,7 @@ const inRepository = 'src|test|scripts|bench';
 
 const documents = filesBelow('.').filter(file => /^(docs\/.*|[A-Z]+)\.md$/.test(file));
 
-/** Names of other things that look like paths of ours. */
+/** Other names that look like paths of this project. */
 const others: Readonly<Record<string, readonly string[]>> = {
   'ARCHITECTURE.md': ['grafana/grafana-foundation-sdk'],
   'docs/telemetry.md': ['src/clock.ts'],
@@ -90,7 +90,7 @@ it.each(commands.map(command => [command.name, command] as const))(
 it('texts of the program name files of the package alone', () => {
   const wrong = filesBelow('src').flatMap(file => {
     const texts = [...read(file).matchAll(/'[^'\n]*'|"[^"\n]*"|`[^`]*`/g)].map(([text]) => text).join('\n');
-    // Pages of agents' makers are no documents of ours.
+    // Pages of agents' makers do not count as our documents.
     return named(texts.replace(/https?:\/\/\S+/g, ''), 'docs|collector-config|grafana')
       .filter(path => /\.(md|ya?ml|json)$/.test(path) && !isPacked(path))
       .map(path => `${file}: ${path}`);

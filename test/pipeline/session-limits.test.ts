@@ -1,4 +1,7 @@
-/** The states of sessions are bounded, over real files: which of them go, and what a session that comes back has lost. */
+/**
+ * The states of sessions are limited, over real files: which states are removed, and the data that a resumed session
+ * lacks.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,7 +99,7 @@ const typesOf = (session: string): string[] =>
 const problems = (): string => JSON.stringify(inStore(store => store.read(documents.problems) ?? {}));
 const counters = (): Record<string, number> => inStore(store => store.ledger().counters);
 
-/** Copies of an ended session, each a file of its own, the first one being the one that ended first. */
+/** Copies of an ended session, each in its own file; the first one ended first. */
 function copies(of: string, many: number, padding = ''): string[] {
   const file = JSON.parse(readFileSync(join(state, 'sessions', `${keyOf(of)}.json`), 'utf8')) as {
     state: SessionState;

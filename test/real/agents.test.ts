@@ -1,4 +1,4 @@
-/** Scenarios with real agents: `npm run test:agents` (scripts/agents.mjs says how). */
+/** Scenarios with real agents: `npm run test:agents` (scripts/agents.mjs explains it). */
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';

@@ -1,17 +1,17 @@
 /**
  * The words of the harness for real agents.
  *
- * A scenario is a file of data: `scenarios/<agent>/<name>.yaml`. A driver (`agents/<agent>.ts`) knows how one agent is
- * started and configured. `stage.ts` runs the agent in a network namespace of its own and writes down what it saw.
- * `judge.ts` compares this with the truth: what the model server served, and what the scenario says.
+ * A scenario is a file of data: `scenarios/<agent>/<name>.yaml`. A driver (`agents/<agent>.ts`) starts and configures
+ * one agent. `stage.ts` runs the agent in a network namespace of its own and records the results. `judge.ts` compares
+ * these with the truth: the responses of the model server, and the expectations of the scenario.
  */
 
 export interface Scenario {
-  /** One sentence: what happens to the agent. */
+  /** One sentence: the events that the agent meets. */
   about: string;
   /** Runs in CI. Otherwise only with `--all`. */
   ci?: boolean;
-  /** The dialect of the model server, for agents that speak several. */
+  /** The dialect of the model server, for agents that support several. */
   dialect?: string;
   /** Files of the project, by relative path. */
   files?: Record<string, string>;
@@ -30,7 +30,7 @@ export interface Reply {
   thinking?: string;
   text?: string;
   calls?: { name: string; input: Record<string, unknown> | string; namespace?: string; kind?: 'custom' }[];
-  /** Instead of the unique numbers that the server gives. */
+  /** Used instead of the unique numbers of the server. */
   tokens?: Partial<Tokens>;
   /** Answer this status first: `times` times, or for ever (without `times`). */
   error?: { status: number; times?: number; type?: string };
@@ -86,17 +86,20 @@ export interface TerminalStep {
 export interface Expectation {
   /** The traces, as `tree.ts` draws them. */
   tree: string;
-  /** The sessions whose root never ends: those of killed processes. Default 0. */
+  /** The number of sessions whose root never ends, because their process was killed. Default 0. */
   open?: number;
-  /** True if `usage.complete=false` is right: a run was cut. */
+  /** True if `usage.complete=false` is right, because a run was cut. */
   incomplete?: boolean;
-  /** Labels of responses that were served and that no span can have, with the reason. Metrics and sums still count them. */
+  /** Labels of served responses that cannot have a span, with the reason. Metrics and sums still count them. */
   withoutSpan?: Record<string, string>;
-  /** Labels of responses whose tokens nothing records, with the reason. */
+  /** Labels of responses whose tokens are recorded nowhere, with the reason. */
   uncounted?: Record<string, string>;
-  /** The differences between import and hooks that the agent's files make inevitable: a pattern of lines, and its reason. */
+  /**
+   * The inevitable differences between import and hooks, because of the agent's files: a pattern of lines, and its
+   * reason.
+   */
   importDiffers?: Record<string, string>;
-  /** The agent's files tell nothing, so nothing is imported: the reason. */
+  /** The agent's files contain no session, so nothing is imported: the reason. */
   notImported?: string;
   /** `doctor` finds problems: the codes or words it must show. */
   doctor?: string[];
@@ -104,13 +107,16 @@ export interface Expectation {
   output?: Record<string, string>;
   /** The run without hooks cannot be compared: the reason. */
   notCompared?: string;
-  /** Actions that no response calls by their id, such as the tools that a script calls: the reason. The tree names them. */
+  /**
+   * Actions that no response calls by their id, such as the tools that a script calls, with the reason. The tree names
+   * them.
+   */
   nested?: string;
   /** Vendor events that are expected, beside those of the driver. */
   vendor?: string[];
 }
 
-/** What one agent needs. One file in `agents/` exports it as `driver`. */
+/** The code for one agent. One file in `agents/` exports it as `driver`. */
 export interface Driver {
   /** As in `enable --tool`. */
   id: string;
@@ -133,11 +139,14 @@ export interface Driver {
   notices?: { line: RegExp; reason: string }[];
   /** Replaces values of a line of output that differ in every run. */
   plain?(line: string): string;
-  /** Why the agent states no tokens for single responses. Then only the sums of sessions and metrics are compared. */
+  /**
+   * The reason why the agent states no tokens for single responses. Then only the sums of sessions and metrics are
+   * compared.
+   */
   sumsOnly?: string;
   /** As `importDiffers` of a scenario, for all scenarios of the agent. */
   importDiffers?: Record<string, string>;
-  /** What `doctor` finds in every scenario that does not say otherwise. */
+  /** The findings of `doctor` in every scenario without `doctor` of its own. */
   doctor?: string[];
   /** Names of vendor events that the agent sends in any run. */
   vendor?: string[];
@@ -154,7 +163,7 @@ export interface Place {
   modelPort: number;
 }
 
-/** What the model server did, in the order of time. */
+/** A record of the model server, in the order of time. */
 export interface Served {
   /** `<tag>.<step>`, such as `main.2`; a repetition of a step after a complete response is `main.2+1`; side requests are `side.N`. */
   label: string;

@@ -1,4 +1,7 @@
-/** Compares what a run was seen to do with the truth: what the model server served, and what the scenario says. */
+/**
+ * Compares the results of a run with the truth: the responses of the model server, and the expectations of the
+ * scenario.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentRun, Driver, Served, Tokens } from './contract.ts';
@@ -8,7 +11,7 @@ import { drawTree, kindOf, labelOf, type Span, spansOf } from './tree.ts';
 
 export interface Verdict {
   tree: string;
-  /** Each is a sentence; none is right. */
+  /** Each fault is a sentence; an empty list means success. */
   faults: string[];
   /** Milliseconds that each hook added to the agent's time. */
   perHookMs: number | undefined;
@@ -97,7 +100,7 @@ function timeFaults(spans: readonly Span[], driver: Driver): string[] {
         `${nameOf(span)} starts ${round(parent.startMs - span.startMs)} ms before its parent ${nameOf(parent)}`,
       );
     }
-    // A background subagent goes on after its call and after its turn, and its parts with it.
+    // A background subagent and its parts continue after their call and after their turn.
     const mayOutlive = kind === 'subagent';
     if (span.endMs > parent.endMs + 1 && !mayOutlive) {
       faults.push(`${nameOf(span)} ends ${round(span.endMs - parent.endMs)} ms after its parent ${nameOf(parent)}`);
@@ -125,7 +128,10 @@ const counters: Record<Class, string> = {
   reasoning: 'gen_ai.client.inference.usage.reasoning.output_tokens',
 };
 
-/** The numbers on spans: the input contains the caches. Only Anthropic's dialect states what is written to a cache. */
+/**
+ * The numbers on spans: the input contains the caches. Only Anthropic's dialect states tokens that are written to a
+ * cache.
+ */
 const wireTokens = (tokens: Tokens, dialect: string): Record<Class, number> => ({
   input: tokens.input + tokens.cacheRead + (dialect === 'anthropic' ? tokens.cacheWrite : 0),
   output: tokens.output,
@@ -188,7 +194,7 @@ function tokenFaults({ scenario, seen, otlp }: Performed, driver: Driver, spans:
 
 const noTokens: Tokens = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0, reasoning: 0 };
 
-/** The sums of turns and subagents are those of the responses directly below them. */
+/** The sums of turns and subagents equal the sums of the responses directly below them. */
 function sumFaults(spans: readonly Span[]): string[] {
   return spans
     .filter(span => ['turn', 'subagent'].includes(kindOf(span)))
@@ -327,11 +333,11 @@ const bySource = ['agent_hooks.duration.source', 'agent_hooks.action.wait_ms', '
 
 /** Differences that every agent may have. */
 const alwaysAllowed = [
-  // An import cannot know that the session is over; its root is sent when the file was silent for long enough.
+  // An import cannot detect that the session is over; its root is sent when the file was silent for long enough.
   /^session .* is missing$/,
-  // The event that closed a turn or a subagent is a hook in one way and a row in the other.
+  // The event that closed a turn or a subagent comes from a hook in one run and from a row in the other.
   /^(turn|subagent|session) .*: agent_hooks\.event\.id /,
-  // The start hook states its reason, and the repository is looked at while the session runs.
+  // The start hook states its reason, and the repository is read while the session runs.
   /^session .*: (agent_hooks\.(actor\.type|agent\.mode|session\.start_reason)|vcs\.)/,
 ];
 

@@ -1,4 +1,4 @@
-/** A model that answers by script, in the dialects of the agents, and writes down what it served. */
+/** A model that answers by script, in the dialects of the agents, and records its responses. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Reply, Scenario, Served, Tokens } from './contract.ts';
@@ -15,7 +15,7 @@ export interface Asked {
   system: string;
   /** The request offers tools. */
   hasTools: boolean;
-  /** A side request by its own signs, whatever its prompts say: a title, a summary. */
+  /** A side request, such as a title or a summary, by signs that do not depend on its prompts. */
   side?: string | undefined;
   model: string;
   stream: boolean;

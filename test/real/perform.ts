@@ -1,4 +1,4 @@
-/** Runs the stage of one scenario in a network namespace of its own, and reads what it saw. */
+/** Runs the stage of one scenario in a network namespace of its own, and reads the results. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';

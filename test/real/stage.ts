@@ -1,7 +1,7 @@
 /**
  * One run of one scenario, inside a network namespace of its own: the model server, the receiver, the agent without
  * hooks, the agent with hooks, and the commands of otel-hooks afterwards. Writes `seen.json` and `otlp.json` into the
- * folder of the run. It judges nothing.
+ * folder of the run. It checks no results.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
@@ -249,11 +249,11 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // It is over already.
+    // The process has ended already.
   }
 }
 
-/** Servers and children that an agent left behind. They share the namespace; deliveries of otel-hooks go on. */
+/** Servers and children that an agent left behind. They share the namespace; deliveries of otel-hooks keep running. */
 function endLeftovers(isHooked: boolean): void {
   const own = readlinkSync('/proc/self/ns/net');
   for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
@@ -264,12 +264,12 @@ function endLeftovers(isHooked: boolean): void {
       if (isHooked && /otel-hooks|deliver\.js/.test(line)) continue;
       process.kill(Number(pid), 'SIGKILL');
     } catch {
-      // It ended meanwhile.
+      // The process ended meanwhile.
     }
   }
 }
 
-/** Until all traces have their roots and nothing has come for a while. */
+/** Waits until all traces have their roots and no request has come for a while. */
 async function quiet(receiver: Receiver, open: number): Promise<void> {
   const fromMs = Date.now();
   for (;;) {

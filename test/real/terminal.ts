@@ -14,7 +14,7 @@ const keys: Record<string, string> = {
   'Ctrl-D': '\x04',
 };
 
-/** How long a step waits for its text. */
+/** The time that a step waits for its text. */
 const patienceMs = 40_000;
 
 export async function playTerminal(
@@ -75,7 +75,7 @@ export async function playTerminal(
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL');
     } catch {
-      // It ended meanwhile.
+      // The process ended meanwhile.
     }
   }, 25_000);
   const exit = await ended;

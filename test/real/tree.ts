@@ -84,7 +84,7 @@ export function drawTree(spans: readonly Span[], served: readonly Served[]): str
   return lines.join('\n');
 }
 
-/** By time; calls of one response, which may run side by side, in the order of the response. */
+/** Sorted by time; calls of one response, which may run in parallel, in the order of the response. */
 function ordered(siblings: readonly Span[], served: readonly Served[]): Span[] {
   const groupOf = (span: Span): string => {
     const label = labelOf(span, served);

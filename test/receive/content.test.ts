@@ -1,6 +1,6 @@
 /**
- * Content modes: over every text of every event of every agent. What is found is looked for in all that leaves and all that
- * is journaled: events, spans and records, as bytes.
+ * Content modes, over every text of every event of every agent. The test searches for content in all sent and all
+ * journaled data: events, spans and records, as bytes.
  */
 
 import { describe, expect, it } from 'vitest';
@@ -26,7 +26,7 @@ const keeperIn = (
   clean,
 });
 
-/** Closed sets, names of tools, models and agents: what leaves by design. */
+/** Fields that are sent by design: closed sets, names of tools, models and agents. */
 const names =
   /\.(hook_?event_?name|hookName|agent_action_name|event|type|timestamp|tool_?name|tool|mcp_(tool|server)_name|server_name|(subagent_|from_|to_|requested_)?model|model_?name|model\.slug|agent_?type|agent_?name|agent|subagent_type|provider)$|(tool\w*|mcp_server|\.data)\.name$/i;
 
@@ -138,7 +138,7 @@ it('the output of actions is read for every agent that reports it', () => {
       ),
     ),
   );
-  // Its hooks say that a step is over, and how it failed.
+  // Its hooks report only that a step is over, and how it failed.
   expect(silent.map(({ id }) => id)).toEqual(['antigravity']);
 });
 
@@ -289,7 +289,7 @@ describe('content that was asked for', () => {
   });
 });
 
-/** As Loki counts: each field of an object for itself, a list as one. */
+/** The limits of Loki: each field of an object counts separately, a list counts as one. */
 const leavesOf = (value: unknown): number =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.values(value).reduce<number>((sum, each) => sum + leavesOf(each), 0)

@@ -101,7 +101,7 @@ test.each([1e300, -1, 9e15])('an invalid time, %d, is replaced by the time of ar
   expect(events.map(event => factsOf(event)?.time)).toEqual(['arrival']);
 });
 
-// ---------------------------------------------------------------- what entries of the Python package send
+// ---------------------------------------------------------------- payloads from entries of the Python package
 
 const stop = { ...session, hook_event_name: 'Stop', permission_mode: 'default', stop_hook_active: false };
 

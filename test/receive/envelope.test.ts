@@ -1,4 +1,4 @@
-/** What an envelope of Agent Hooks says beside its data: who set something going, what a vendor adds, the agent's version. */
+/** The fields of an Agent Hooks envelope beside its data: the actor, a vendor's metadata, the agent's version. */
 import { describe, expect, test } from 'vitest';
 import type { Keeper } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
@@ -28,7 +28,7 @@ const keeper = (user: ContentMode, metadata: string[] = []): Keeper => ({
 });
 const played = (events: object[], keep?: Keeper) => play(eventsOf(...events), false, undefined, keep);
 
-/** All that leaves, by where it hangs: the resource's and its own attributes. */
+/** All sent attributes: those of the resource, and those of each item. */
 function wire({ spans, records }: ReturnType<typeof played>): { [place: string]: { [name: string]: unknown } } {
   const { batches } = encodeBatches([
     {

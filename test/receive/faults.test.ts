@@ -1,4 +1,6 @@
-/** A fault inside of this program costs what it concerns, and nothing beside it: the event goes without the part that failed, the row is passed over. */
+/**
+ * A fault inside this program affects only the failed part: the event is recorded without it, or the row is skipped.
+ */
 import { expect, test, vi } from 'vitest';
 import { claudeCode } from '../../src/agents/claude-code/claude-code.ts';
 import type { RoundContext } from '../../src/pipeline/session-in-round.ts';
@@ -94,7 +96,7 @@ test('an unreadable transcript affects only its own session: an import reads all
     };
     write(bad.session);
     write(good);
-    // The oldest session is asked for first.
+    // The oldest session is read first.
     const session = vi.spyOn(bad.store, 'session');
     let asked = 0;
     session.mockImplementation(() => {

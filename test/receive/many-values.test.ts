@@ -1,4 +1,4 @@
-/** Payloads that are small as text and huge in memory: they are told from their text, before anything is parsed. */
+/** Payloads that are small as text and huge in memory: they are detected in the text, before a parser reads it. */
 import fc from 'fast-check';
 import { expect, it, test } from 'vitest';
 import { SETTLED } from '../../src/event/event.ts';
@@ -51,7 +51,8 @@ it('values are counted as a parser would, and never in texts', () => {
     fc.property(fc.jsonValue({ depthSize: 'large' }), value => {
       const text = JSON.stringify(value);
       const count = countOf(value);
-      // A text that is no longer than the limit cannot hold more values, so only the other side is asked of short ones.
+      // A text that is not longer than the limit cannot contain more values, so short texts are tested only on one
+      // side.
       expect(hasMoreValues(text, count)).toBe(false);
       if (count > 0) expect(hasMoreValues(text, count - 1)).toBe(true);
     }),

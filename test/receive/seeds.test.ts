@@ -1,4 +1,4 @@
-/** What the texts of the standards hold as examples, read as input. They lie outside the repository. */
+/** The examples in the texts of the standards, read as input. The texts are outside of the repository. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { hookPointOf, hookPoints, platformName } from '../../src/standards/base-coat/hook-points.ts';
@@ -20,7 +20,7 @@ function objectsIn(text: string): Record<string, unknown>[] {
         from = to;
         break;
       } catch {
-        // Not yet its end.
+        // The object does not end here.
       }
     }
   }
@@ -38,7 +38,7 @@ overShared('seeds', 'the texts of the standards', () => {
         event.event_type,
         Date.parse(String(event.timestamp)),
       ]);
-      // An address is no organizational identifier, and nothing of a person stays.
+      // An address is not an organizational identifier, and no personal data stays.
       expect(JSON.stringify(read)).not.toContain('@example.com');
     }
   });

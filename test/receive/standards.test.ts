@@ -1,4 +1,4 @@
-/** Events of the open standards, as they come into the inbox, and what becomes of them. */
+/** Events of the open standards in the inbox, and the events that they become. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -570,7 +570,7 @@ describe('Agent Hooks', () => {
           : value && typeof value === 'object'
             ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plant(item)]))
             : value;
-    // Names are what they are: of types, tools, models and kinds.
+    // Names stay unchanged: names of types, tools, models and kinds.
     const names = /^(name|model_id|error_type|action_name|policy_name|rule|type|origin_event|strategy)$/;
     const keepNames = (data: unknown, planted: unknown): unknown => {
       if (typeof data !== 'object' || data === null || Array.isArray(data)) return planted;

@@ -1,4 +1,4 @@
-/** Completions in the real shells: what a person gets who presses Tab. */
+/** Completions in the real shells: the candidates after Tab. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const completed: { readonly [S in Shell]: (line: string) => string[] } = {
       _otel_hooks; printf '%s\\n' "\${COMPREPLY[@]}"`;
     return linesOf(ran('bash', '--norc', '-c', script, 'bash', line));
   },
-  // The completion system of zsh runs in its line editor alone, so the shell runs in a terminal of its own.
+  // The completion system of zsh runs only in its line editor, so the shell runs in a terminal of its own.
   zsh(line) {
     const script = `zmodload zsh/zpty
       zpty shell zsh -f -i

@@ -1,4 +1,7 @@
-/** The store as far as the shipper sees it, in memory, with books that must balance after every commit. */
+/**
+ * The store in memory, with the interface that the shipper uses, and with accounts that must balance after every
+ * commit.
+ */
 import type { Destination, Signal } from '../../src/config/destinations.ts';
 import type { Outcome, WaitingBody } from '../../src/ship/lanes.ts';
 import type { ShipStore } from '../../src/ship/ship.ts';
@@ -26,7 +29,7 @@ export interface MemoryStore extends ShipStore {
 export function memoryStore(): MemoryStore {
   const bodies = new Map<string, { body: WaitingBody; bytes: Uint8Array | undefined }[]>();
   const documents = new Map<string, string>();
-  /** As JSON: the next process reads no more than that. */
+  /** Stored as JSON, because the next process reads nothing else. */
   let standing = JSON.stringify(noStanding);
   const accounts = new Map<string, Account>();
   let number = 0;

@@ -48,7 +48,7 @@ describe('cutting and joining requests', () => {
           const body = joinBodies(records.map(each => logs(each)));
           if (!isMixed) expect(body.equals(logs(records.flat()))).toBe(true);
           expect(joinBodies(records.flat().map(each => logs([each]))).equals(body)).toBe(true);
-          // One frame for each run of records with the same one, and nothing changes its place.
+          // One frame for each run of records with the same frame; the order does not change.
           expect(decodeRequest('logs', body)?.resourceLogs).toHaveLength(isMixed ? sizes.length : 1);
           expect(JSON.stringify(decodeRequest('logs', body)).match(/r\d\.\d/g)).toEqual(
             records.flat().map(({ eventName }) => eventName),

@@ -18,8 +18,8 @@ import {
 } from './samples.ts';
 
 /**
- * The serializers' own JSON is the truth. Two spellings differ without a difference in meaning and are made one: JSON
- * leaves out or writes defaults as it likes, and writes 64-bit numbers as numbers or texts.
+ * The serializers' own JSON is the expectation. Two differences without meaning are removed: JSON may omit or write
+ * defaults, and may write 64-bit numbers as numbers or texts.
  */
 function canonical(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return value.map(each => canonical(each, key));
@@ -29,7 +29,7 @@ function canonical(value: unknown, key = ''): unknown {
       .filter(([name, each]) => !isDefault(name, each));
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
-  // JSON has one zero.
+  // JSON has only one zero.
   if (value === 0 && !isLong.has(key)) return 0;
   if (typeof value === 'number' && isLong.has(key)) return BigInt(value).toString();
   if (value === null && (key === 'doubleValue' || key === 'asDouble' || key === 'sum')) return 'not finite';
@@ -38,7 +38,7 @@ function canonical(value: unknown, key = ''): unknown {
 }
 const isLong = new Set(['intValue', 'count', 'bucketCounts', 'asInt', 'zeroCount']);
 const isDefault = (name: string, value: unknown): boolean =>
-  // A value of its oneof is meant even when it is 0, false or empty.
+  // A value of a oneof counts even if it is 0, false or empty.
   !/Value$|^as/.test(name) &&
   (value === 0 ||
     value === '' ||

@@ -1,4 +1,7 @@
-/** What each back end that can be named as a provider is sent, on the wire, and what keeps it from being sent. */
+/**
+ * The requests to each back end that can be named as a provider, on the wire, and the conditions under which none is
+ * sent.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConfigInput, resolve } from '../../src/config/config.ts';
 import { type Destination, destinationsOf, openingKeys, providers } from '../../src/config/destinations.ts';
@@ -10,7 +13,7 @@ import { logs, metrics, namedSpans, record, resourceA, sums, traces } from './sa
 
 interface Case {
   settings: { [group: string]: { [key: string]: string } };
-  /** Where it goes when nothing else is said. */
+  /** The address without further settings. */
   addresses: string[];
   headers: { [signal: string]: { [name: string]: string } };
   delta?: true;
@@ -107,7 +110,7 @@ function from(file: object, more: Partial<ConfigInput> = {}): { destinations: De
   return { destinations, problems: [...config.problems, ...problems] };
 }
 
-/** `langfuse.base_url` as the file nests it. */
+/** `langfuse.base_url` in its nested form in the file. */
 const placed = (name: PresetName, value: string): { [group: string]: { [key: string]: string } } => {
   const [group = '', key = ''] = presets[name].endpoint.split('.');
   return { [group]: { ...cases[name].settings[group], [key]: value } };

@@ -1,4 +1,4 @@
-/** Each rule of retrying against a real server, over the real transport: what becomes of ten spans. */
+/** Each rule of retrying against a real server, over the real transport: the fate of ten spans. */
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { createShipper } from '../../src/ship/ship.ts';
@@ -53,7 +53,7 @@ it.each<[string, Reply, Fate, requests: number, waitMs: number | undefined]>([
   ['503 and 8 MB', reply(503, {}, 'x'.repeat(8 * 1024 * 1024)), kept, 1, 1_000],
   ['no answer', 'hang', kept, 1, 1_000],
   ['a reset', 'reset', kept, 1, 1_000],
-  // A tree over ten: each span is refused alone, and all above it once.
+  // A binary tree over ten spans: each span is refused alone, and each larger request once.
   ['400 for everything', reply(400), { accepted: 0, waiting: 0, rejected: { '400': 10 } }, 19, undefined],
   ['413 for everything', reply(413), { accepted: 0, waiting: 0, rejected: { '413': 10 } }, 19, undefined],
   ['500 for everything', reply(500), { accepted: 0, waiting: 0, rejected: { '500': 10 } }, 19, undefined],

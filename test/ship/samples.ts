@@ -1,4 +1,4 @@
-/** Spans, records and metrics for tests of what ships them: plain objects of the SDK's shapes. */
+/** Spans, records and metrics for tests of shipping: plain objects in the SDK's shapes. */
 import { SpanKind, SpanStatusCode, TraceFlags, ValueType } from '@opentelemetry/api';
 import {
   JsonLogsSerializer,

@@ -43,7 +43,7 @@ function shipping(serve: Server, more: { destination?: Destination; metrics?: Me
     world,
     pass: async (options?: PassOptions): Promise<Passed> => {
       const passed = await shipper.pass(options);
-      // What metrics produce is counted where they are made, which is not here.
+      // Metrics are counted where they are made, which is not here.
       for (const signal of ['traces', 'logs', 'events'] as const) {
         expect(balances(store.account(destination, signal)), `books of ${signal}`).toBe(true);
       }
@@ -143,7 +143,7 @@ describe('a refused request', () => {
     produce(store, destination, 10, 10);
     await pass();
     const texts = sent.map(({ body }) => body.toString('base64'));
-    // What was cut off a refused request may be sent whole once, when what was cut before it was taken.
+    // The rest of a refused request may be sent whole once, if the part that was cut off before it was accepted.
     const refused = sent
       .filter(({ body }) => refusing(400, 'n3', 'n77')('traces', body, 0) !== ok)
       .map(({ body }) => body.toString('base64'));

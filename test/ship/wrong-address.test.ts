@@ -1,6 +1,6 @@
 /**
- * What people get wrong about an address: each is told with its cause and the next step, nothing is lost, and once it is
- * right all of it arrives there.
+ * Common mistakes in an address: each is reported with its cause and the next step, no data is lost, and all of it
+ * arrives after the correction.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ interface Outcome {
   books: StatusBooks;
 }
 
-/** On a machine that is busy the time of one delivery may be over before it has come to anything. */
+/** On a busy machine the time of one delivery may be over before its first request. */
 async function delivered(otlp: object, other: object = {}): Promise<Outcome> {
   for (let i = 0; ; i += 1) {
     const outcome = await deliveredOnce({ provider: 'otlp', otlp, ...other });
@@ -79,7 +79,7 @@ async function answering(answer: CollectorOptions['answer'], isSecure = false): 
   return collector.url;
 }
 
-/** A frame of settings: the first word of HTTP/2, and so of gRPC. */
+/** A SETTINGS frame: the first frame of HTTP/2, and so of gRPC. */
 const SETTINGS = Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0);
 const plain = (): Promise<string> => answering(() => ({ status: 200 }));
 const secured = (): Promise<string> => answering(() => ({ status: 200 }), true);

@@ -38,7 +38,7 @@ const nested = (levels: number): Fields => ({
 interface Row {
   bad: string;
   good: string;
-  /** Line, and pointer into the event. */
+  /** The line, and the pointer into the event. */
   at: string;
 }
 const one = (bad: Fields, good: Fields, at: string): Row => ({
@@ -46,7 +46,7 @@ const one = (bad: Fields, good: Fields, at: string): Row => ({
   good: stream(good),
   at: `1 ${at}`.trim(),
 });
-/** The same of both events but one field. */
+/** The same value for one field of both events. */
 const field = (name: string, bad: unknown, good: unknown, at = `/${name}`): Row =>
   one({ ...start(), [name]: bad }, { ...start(), [name]: good }, at);
 const data = (type: string, bad: Fields, good: Fields, at: string): Row => one(event(type, bad), event(type, good), at);
@@ -146,7 +146,7 @@ const table: { readonly [rule in keyof typeof rules]: Row } = {
   ),
   'sequence/without-start': {
     bad: stream(start(), acting('shell'), acted('read_file')),
-    // Of a session whose start is not here, it may have begun before.
+    // A session whose start is missing may have begun earlier.
     good: stream(start(), acting('shell'), acted('shell')) + stream({ ...acted('read_file'), session_id: 's-2' }),
     at: '3 /event_type',
   },

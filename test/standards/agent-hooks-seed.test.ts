@@ -6,7 +6,7 @@ import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-
 import * as schema from '../../src/standards/agent-hooks/schema.ts';
 import { overShared, sharedPath } from '../shared.ts';
 
-// The standard's own text lies outside the repository. Where it is there, every JSON block of it is judged.
+// The standard's own text is outside of the repository. If it is there, every JSON block of it is checked.
 overShared('seeds', 'the text of Agent Hooks 0.1', () => {
   const file = readdirSync(sharedPath('seeds')).find(name => name.startsWith('000')) ?? '';
   const standard = readFileSync(join(sharedPath('seeds'), file), 'utf8');
@@ -109,7 +109,7 @@ interface Block {
   value: Values;
 }
 
-/** Blocks from a line that is `{` to the line that is `}`, where they are JSON. */
+/** Blocks from a line `{` to a line `}` that are JSON. */
 function jsonBlocks(text: string): Block[] {
   return [...text.matchAll(/^\{\n[\s\S]*?^\}$/gm)].map(match => ({
     line: text.slice(0, match.index).split('\n').length,

@@ -6,7 +6,7 @@ import { agentHooks, validateAgentHooks } from '../../src/standards/agent-hooks/
 import { dataSchemas, isDateTime } from '../../src/standards/agent-hooks/schema.ts';
 import type { Report } from '../../src/standards/validation.ts';
 
-// Each sample has its findings beside it, one per line, made to be read. `UPDATE=1` writes them anew.
+// Each sample has its findings beside it, one per line, for readers. `UPDATE=1` rewrites them.
 const folder = new URL('agent-hooks/', import.meta.url);
 const samples = readdirSync(folder).filter(name => /\.jsonl?$/.test(name));
 

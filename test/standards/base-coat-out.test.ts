@@ -1,4 +1,4 @@
-/** Events as envelopes of Base Coat, and there and back. */
+/** Events as envelopes of Base Coat, and back again. */
 import { expect, test } from 'vitest';
 import { type Event, FACTS } from '../../src/event/event.ts';
 import { toBaseCoat } from '../../src/standards/base-coat/to-base-coat.ts';
@@ -26,7 +26,7 @@ test('all eleven hook points come out as they went in', () => {
     { hook: 'SessionEnd', budget: { usedTokens: 40_000, effectiveLimit: 160_000 } },
   ].map((envelope, i) => ({ sessionId: 'bc-1', agent: 'base-coat', ...envelope, timestamp: time(i) }));
   const { events } = play(hooks.map((payload, i) => ({ atMs: Date.parse(time(i)), payload })));
-  // One failure is one event; both hooks that tell of it come at its time.
+  // One failure is one event; both hooks that report it come at its time.
   const back = hooks.map(envelope =>
     envelope.hook === 'OnError' && 'tool' in envelope ? { ...envelope, timestamp: time(7) } : envelope,
   );

@@ -15,7 +15,7 @@ const judged = (text: string, name: string): Report => {
   return validation.end();
 };
 
-// Each sample has its findings in `findings.txt`, made to be read. `UPDATE=1` writes them anew.
+// Each sample has its findings in `findings.txt`, for readers. `UPDATE=1` rewrites them.
 const folder = new URL('base-coat/', import.meta.url);
 const golden = new URL('findings.txt', folder);
 const samples = readdirSync(folder).filter(name => name !== 'findings.txt');
@@ -100,7 +100,7 @@ it('the envelopes that otel-hooks writes for a session have no findings', () => 
     .flatMap(event => toBaseCoat(event, known))
     .map(each => JSON.stringify(each))
     .join('\n');
-  // Why something was blocked stays out of the journal.
+  // The reason of a denial stays out of the journal.
   const { findings, events: count } = judged(text, 'x.jsonl');
   expect([count, findings.map(({ rule, line, field }) => [rule, line, field])]).toEqual([
     7,
@@ -113,7 +113,7 @@ it("the document's own examples keep its rules, with known exceptions", context 
   const name = readdirSync(sharedPath('seeds')).find(file => file.startsWith('004')) ?? '';
   const found = examplesIn(readFileSync(sharedPath(`seeds/${name}`), 'utf8')).map(text => judged(text, 'x.json'));
   const kinds = found.map(({ format, findings }) => [format, ...findings.map(({ rule }) => rule)].join(' '));
-  // It spells events of one file in two ways, and shows a part of mcp.json without what it is a part of.
+  // The document spells events of one file in two ways, and shows a part of mcp.json without its context.
   expect(kinds.sort()).toEqual([
     'file',
     'file file/part',

@@ -1,4 +1,6 @@
-/** The conformance vectors of the Hook Interchange Format, published ones and others, where they lie beside the repository. */
+/**
+ * The conformance vectors of the Hook Interchange Format, published ones and others, if they are beside the repository.
+ */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +42,7 @@ const vectors = 'vectors/interchange';
 const vectorPath = (path: string): string => sharedPath(`${vectors}/${path}`);
 const json = (path: string): Values => JSON.parse(readFileSync(vectorPath(path), 'utf8'));
 
-/** What no vector can ask of us, by id, with the reason. */
+/** Vectors that do not apply to this program, by id, with the reason. */
 const otherwise: Readonly<Record<string, string>> = {};
 
 overShared(vectors, 'the vectors of the Hook Interchange Format', () => {
@@ -222,7 +224,7 @@ const checks: Readonly<Record<string, Check>> = {
   },
 };
 
-/** Written against the older registry, in layouts that the products do not read. */
+/** These vectors follow the older registry, with layouts that the products do not read. */
 function published(): void {
   const all = readdirSync(vectorPath('upstream/hooks-0.1/'), { recursive: true, encoding: 'utf8' });
   const pairs = all.filter(
@@ -288,7 +290,7 @@ function published(): void {
   });
 }
 
-/** Of each published warning we tell the substance. */
+/** Our warnings have the substance of each published warning. */
 function losesToo(losses: readonly Loss[], warning: string): boolean {
   const hook = Number(/^Hook (\d+)/.exec(warning)?.[1]);
   const ofHook = losses.filter(each => each.hook === hook);
@@ -299,7 +301,7 @@ function losesToo(losses: readonly Loss[], warning: string): boolean {
     ],
     [/platform/, ({ kind }) => kind === 'capability:platform_commands'],
     [/'cwd'/, ({ kind }) => kind === 'capability:configurable_cwd'],
-    // Both are carried over there.
+    // Both are converted there.
     [/working_directory/, ({ field }) => field === 'provider_data.windsurf.working_directory'],
     [/env field|'env'/, ({ kind }) => kind === 'capability:custom_env'],
     [/input_rewrite/, ({ kind, strategy }) => kind === 'capability:input_rewrite' && strategy === 'block'],

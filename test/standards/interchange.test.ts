@@ -136,7 +136,7 @@ const hook = fc.record(
 ) as unknown as fc.Arbitrary<Hook>;
 const manifests: fc.Arbitrary<Manifest> = fc
   .array(hook, { minLength: 1, maxLength: 4 })
-  // As a file has it: there is no -0 and nothing undefined.
+  // The value as a file contains it: without -0 and without undefined.
   .map(hooks => JSON.parse(JSON.stringify({ spec: SPEC, hooks })));
 
 const folder = new URL('interchange/', import.meta.url);
@@ -155,9 +155,9 @@ const judged = (manifest: string, name: string): Report => {
   return validation.end();
 };
 
-// Each sample has its findings in `findings.txt`, made to be read. `UPDATE=1` writes them anew.
+// Each sample has its findings in `findings.txt`, for readers. `UPDATE=1` rewrites them.
 describe('samples', () => {
-  // No formatter would leave these as they are.
+  // A formatter would change these files.
   const broken = [
     judged('{ "spec": "hooks/0.1",\n', 'cut.json'),
     judged('{ "spec": "hooks/0.1", "spec": "hooks/1.0", "hooks": [] }', 'twice.json'),
@@ -196,7 +196,7 @@ describe('samples', () => {
   });
 });
 
-// A file of a provider, and what it is in the words of the format and for others. `UPDATE=1` writes the rest anew.
+// A file of a provider, its manifest, and its form for other providers. `UPDATE=1` rewrites the rest.
 describe('native files', () => {
   it.each(files.filter(name => name.endsWith('.case')))('%s', name => {
     const [sample = ''] = text(name).split(/^---- /m);
@@ -252,7 +252,7 @@ const line = ({ hook: at = 0, severity, kind, message }: Loss): string => `${at}
 
 function shownFiles(encoded: Encoded): string {
   if (!encoded.ok) return `${encoded.why}\n`;
-  // The plugin's own program is tried below; here it is what it was made from.
+  // The plugin's own program is tested below; this test uses its source.
   return encoded.files
     .map(({ path, text: written }) => `${path}\n${written.replace(/^const DEFAULT_TIMEOUT_S[\s\S]*/m, '')}`)
     .join('');
@@ -636,7 +636,7 @@ describe('nonsense', () => {
   });
 });
 
-/** The same ones in every quick run; larger ones look further. */
+/** The same ones in every quick run; larger runs try more. */
 function runs(some: number): fc.Parameters<unknown> {
   return process.env.OTEL_HOOKS_TEST_SIZE === undefined ? { numRuns: some, seed: 20 } : { numRuns: some * 20 };
 }

@@ -1,4 +1,4 @@
-/** What goes out as OpenHook, held against what its readers may rely on. */
+/** Outgoing OpenHook envelopes, checked against the rules that their readers rely on. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ import { samplesOf } from '../agents/samples.ts';
 import { readJourney } from '../journeys/read.ts';
 import { type PlayedHook, play, START_MS, treeOf } from '../play.ts';
 
-/** As they are written, the state through JSON between any two events. */
+/** The envelopes as they are written; the state goes through JSON between any two events. */
 function written(events: readonly Event[], beyond: Beyond = {}): Envelope[] {
   const out: Envelope[] = [];
   const states = new Map<string, string>();

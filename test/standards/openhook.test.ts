@@ -44,14 +44,14 @@ const toolEnd = (id: string | undefined = 'c-1', change: Fields = {}) =>
 const end = (data: Fields = {}, change: Fields = {}) =>
   envelope('session.end', { transcript_path: '/home/ada/t.jsonl', reason: 'user_exit', ...data }, change);
 const write = (data: Fields) => envelope('file.write', { path: 'src/a.ts', ...data });
-/** A whole session around what is in question. */
+/** A complete session around the tested envelopes. */
 const session = (...inside: unknown[]): string => stream(start(), ...inside, end());
 const discovery = (...hooks: unknown[]): string => JSON.stringify({ openhook: '0.1', hooks });
 
 interface Row {
   bad: string;
   good: string;
-  /** Line, and pointer into the envelope. */
+  /** The line, and the pointer into the envelope. */
   at: string;
   name?: string;
   asked?: Asked;
@@ -269,7 +269,7 @@ const table: { readonly [rule in keyof typeof rules]: Row } = {
     bad: discovery({ command: 'cat', timeout: 3 }),
     good: discovery({ command: 'cat' }),
     at: '1 /hooks/0/timeout',
-    // By its shape as well.
+    // Detected by its shape as well.
     name: 'hooks.json',
   },
 };
@@ -405,7 +405,7 @@ describe('levels', () => {
   });
 });
 
-// The standard's text lies outside the repository. Where it is there, all that it gives as an example is judged.
+// The standard's text is outside of the repository. If it is there, all of its examples are checked.
 overShared('seeds', 'the text of OpenHook 0.1', () => {
   const seed = readdirSync(sharedPath('seeds')).find(name => name.startsWith('003')) ?? '';
   const text = readFileSync(sharedPath(`seeds/${seed}`), 'utf8');

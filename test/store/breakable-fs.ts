@@ -1,12 +1,12 @@
 import * as fs from 'node:fs';
 import type { StoreFs } from '../../src/store/files.ts';
 
-/** Thrown where a process dies. */
+/** Thrown at the point where a process dies. */
 export class Crash extends Error {}
 
 export type Breakage = 'crash' | 'tear' | 'short' | 'ENOSPC' | 'EMFILE';
 
-/** Called before each call of one owner, with its name and paths; what it answers happens to that call. */
+/** Called before each call of one owner, with its name and paths; its result decides the fate of that call. */
 export type Hook = (call: string) => Breakage | undefined;
 
 const real: StoreFs = fs;

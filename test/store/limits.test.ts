@@ -1,4 +1,4 @@
-/** What goes, in which order, and that it is counted. */
+/** The items that limits remove, their order, and that each is counted. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -140,12 +140,13 @@ describe('the calendar', () => {
       let calendar: Calendar = [];
       let bornAt = 0;
       for (const [round, step] of steps.entries()) {
-        // A clock that stands before this program existed says nothing; it is not asked for here.
+        // A clock before the release of this program is not trusted; this test does not cover it.
         wall = Math.max(startHours - 30_000, wall + step);
         calendar = turnPage(calendar, round, wall * 3_600_000) ?? calendar;
         if (round === 0) bornAt = wall;
       }
-      // Each jump is worth a day at most: so many looks must have been a day apart or seemed to be.
+      // Each jump counts as one day at most, so this number of days needs as many looks that were a day apart or seemed
+      // to be.
       const looks = steps.filter((step, i) => i > 0 && Math.abs(step) >= 1).length;
       const name = bodyName({ signal: 'logs', items: 1, sizeBytes: 1 }, 0, 0);
       const old = excessOf(limits({ outbox: { days }, journal: { days } }), {

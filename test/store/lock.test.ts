@@ -11,7 +11,7 @@ let folder: string;
 let nowMs: number;
 let nonces = 0;
 let alive: (process: ProcessId) => boolean;
-/** Events while a process sleeps. */
+/** Events that happen while a process sleeps. */
 let during: (ms: number) => void;
 
 beforeEach(() => {
@@ -148,7 +148,7 @@ it('is not handed over to a process that asked and died', async () => {
   expect(owner?.wanted()).toBe(false);
   asking({ pid: 10 });
   expect(owner?.wanted()).toBe(true);
-  // It is unknown whether this process lives: only the owner leaves.
+  // It is unknown whether this process lives, so only the owner releases the lock.
   asking({ pid: 9, boot: 'other' });
   expect(owner?.wanted()).toBe(true);
   owner?.release();
@@ -187,7 +187,7 @@ it('knows real processes', async () => {
   const real = { folder, version: '1.0.0', byHand: false, waitMs: 0 };
   const lock = await takeLock(real);
   expect(await takeLock(real)).toBeUndefined();
-  // As if the child had taken it: alive, then not.
+  // A lock as if the child had taken it: first the child lives, then not.
   const text = fs.readFileSync(join(folder, 'lock'), 'utf8');
   const owner = { ...JSON.parse(text.slice(text.indexOf(' '))), pid: child.pid, start: '' };
   fs.writeFileSync(join(folder, 'lock'), `${child.pid} ${JSON.stringify(owner)}\n`);
@@ -215,7 +215,7 @@ it('that another process makes between two looks is not removed', async () => {
     try {
       return fs.openSync(path, flags, mode);
     } finally {
-      // Made, and not yet written.
+      // The lock file exists, and is not written yet.
       fs.writeFileSync(path, '');
     }
   };
@@ -262,7 +262,7 @@ describe('markers of front ends that started a process', () => {
   });
 
   const MARKER = 'kick.abcdef01-7';
-  /** More than taking the lock has here.  */
+  /** More calls than taking the lock makes here. */
   const MOMENTS = 16;
 
   async function meeting(

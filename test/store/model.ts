@@ -1,10 +1,11 @@
 /**
- * The store against a model that is too simple to be wrong. Owners take fragments and commit rounds; each is killed,
- * refused or stopped at any call, and while it is stopped the others go on, as long as they like, before it wakes. After
- * each step, and at any call in between, a reader looks at the books.
+ * Compares the store with a very simple model. Owners take fragments and commit rounds; each is killed, refused or
+ * stopped at any call, and while it is stopped the others continue for any time. After each step, and at any call in
+ * between, a reader checks the accounts.
  *
- * The model is a list of what each round meant to do. Which rounds took effect, and in which order, the ledger itself
- * says, because each round's tally leaves its id there; that the rest of the disk agrees with that list is what is checked.
+ * The model is a list of the intended changes of each round. The ledger states which rounds took effect, and in which
+ * order, because each round's tally leaves its id there. The test checks that the rest of the disk agrees with that
+ * list.
  */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,8 +34,8 @@ export type Step =
   | { do: 'limit'; owner: number; breaks: Break[] };
 
 /**
- * What happens at an owner's so-manieth call, or before the first call of that form (`renameSync inbox/... quarantine/...`):
- * it breaks, somebody looks, or it is stopped while the others go on.
+ * The fault at the n-th call of an owner, or before the first call of that form (`renameSync inbox/...
+ * quarantine/...`): the call fails, a reader looks, or the owner is stopped while the others continue.
  */
 export interface Break {
   atCall: number | RegExp;
@@ -44,7 +45,7 @@ export interface Break {
 const OWNERS = 3;
 const SESSIONS = ['0a', '0b', '0c'];
 const DESTINATION = 'd0';
-/** So little that some of everything goes. */
+/** Limits that are so low that some items of each kind are dropped. */
 const LIMITS: Limits = {
   inbox: { files: 1, sizeBytes: 1_000, days: 1 },
   outbox: { files: 3, sizeBytes: 60, days: 1 },
@@ -85,7 +86,7 @@ export const steps = (depth: number): fc.Arbitrary<Step[]> => {
   return fc.array(step, { minLength: 1, maxLength: depth > 0 ? 6 : 4 });
 };
 
-/** What a round meant to do. */
+/** The intended changes of a round. */
 interface Meant {
   by: 'round' | 'settle' | 'limit';
   ids: number[];
@@ -151,7 +152,7 @@ class World {
       folder: this.folder,
       access: 'own',
       reserveBytes: 64,
-      // What lies in it must be found there at the end.
+      // The quarantine must keep its items until the end.
       quarantine: { ageMs: Number.POSITIVE_INFINITY, sizeBytes: 1_000_000, files: 1_000 },
       clock: { nowMs: () => Date.now() + this.laterMs, monotonicMs: () => this.laterMs },
       nonce: () => String(++this.nonces).padStart(16, '0'),
@@ -225,7 +226,7 @@ class World {
     if (torn === undefined) return;
     fs.writeSync(torn.file, torn.rest);
     fs.closeSync(torn.file);
-    // So that owners look again at what they know.
+    // Makes owners read their knowledge again.
     this.laterMs += 11_000;
   }
 
@@ -327,7 +328,7 @@ class World {
     if (outcome === 'committed') this.promised.add(id);
   }
 
-  /** What any reader may see at any instant. */
+  /** The state that any reader may see at any moment. */
   look(): void {
     const books = this.open({ folder: this.folder, access: 'read' }).books();
     const { received, waiting, journaled, quarantined, dropped } = books.fragments;
@@ -343,7 +344,7 @@ class World {
     for (const id of this.promised) same(`round r${id} was promised`, books.counters[`r${id}`] === undefined, false);
   }
 
-  /** Everybody is gone; a last owner starts, and the disk must be what the committed rounds meant. */
+  /** All owners have ended; a last owner starts, and the disk must match the committed rounds. */
   end(): void {
     for (const { file } of this.torn) fs.closeSync(file);
     const store = this.open(this.options(undefined));
@@ -432,7 +433,7 @@ class World {
   }
 }
 
-/** Not a mistake of the store: the call that we made fail, as it comes out of a commit or an opening. */
+/** Not a fault of the store: the call that the test made fail, as a commit or an opening reports it. */
 function isRefusedCall(error: unknown): boolean {
   return error instanceof Error && /ENOSPC|EMFILE/.test(JSON.stringify({ ...error }));
 }

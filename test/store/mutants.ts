@@ -1,4 +1,4 @@
-/** What each part of the protocol is for: the store without it, and a course of events that then goes wrong. */
+/** The purpose of each part of the protocol: the store without that part, and a sequence of events that then fails. */
 import type { Step } from './model.ts';
 
 export interface Mutant {

@@ -482,7 +482,7 @@ describe('a round', () => {
 });
 
 describe('a full disk', () => {
-  /** Writes nothing but what fits into the place of the reserve. */
+  /** Writes only bytes that fit into the place of the reserve. */
   const fullDisk = () => {
     let isFull = true;
     let sent = 0;

@@ -1,4 +1,7 @@
-/** Bodies are what the official protobuf definitions say: decoded by them nothing is unknown, and it says what we read in it. */
+/**
+ * Bodies follow the official protobuf definitions: decoded by them they have no unknown field, and the same values as
+ * our decoder finds.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,7 +22,7 @@ import { readJourney } from '../journeys/read.ts';
 import { readableRecordOf, readableSpanOf, writer } from '../otlp.ts';
 import { limits, play, START_MS } from '../play.ts';
 
-/** What protobufjs made of the definitions, with what it makes plain objects by. */
+/** The types that protobufjs made from the definitions, with its conversion to plain objects. */
 interface Definition {
   decode(bytes: Uint8Array): object;
   encode(message: object): { finish(): Uint8Array };
@@ -55,7 +58,7 @@ test('every body of every journey decodes with the official definitions, and has
     for (const [signal, bytes] of bodiesOf(events, spans, records)) {
       const definition = definitions[signal];
       const message = definition.decode(bytes);
-      // What is unknown would be gone.
+      // Unknown fields would be lost.
       expect(definition.encode(message).finish()).toHaveLength(bytes.length);
       const theirs = definition.toObject(message, { longs: String, bytes: String, enums: Number, defaults: false });
       expect(withHexIds(theirs)).toEqual(decodeRequest(signal, bytes));

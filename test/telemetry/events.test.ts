@@ -1,6 +1,6 @@
 /**
- * Each type of event, alone in a small session: what it is in, what leaves out. `UPDATE=1 npx vitest run test/telemetry/events.test.ts`
- * writes the lower part anew.
+ * Each type of event, alone in a small session: the input, and the data that is sent. `UPDATE=1 npx vitest run
+ * test/telemetry/events.test.ts` rewrites the lower part.
  */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { limits, mapped, type Played, type PlayedHook, play, START_MS } from '..
 const folder = join(import.meta.dirname, 'events');
 const AGENT = 'goose';
 const SESSION = 'session-1';
-/** The same on every span and record; docs/telemetry.md says of what. */
+/** Attributes that are the same on every span and record; docs/telemetry.md lists them. */
 const everywhere =
   /^(?:session\.id|gen_ai\.conversation\.id|event\.name|agent_hooks\.(?:event\.(?:id|type|native)|spec\.version|actor\.type|agent\.mode|turn\.id|duration\.source))$/;
 
@@ -38,7 +38,7 @@ for (const file of files) {
   });
 }
 
-/** Lines of JSON; the one that the file is about begins with `>`. */
+/** Lines of JSON; the line of the event under test begins with `>`. */
 function leaves(head: string): string {
   const lines = head.split('\n').filter(line => /^[>{]/.test(line));
   const hooks = lines.map((line, i) => hookOf(line.replace(/^> ?/, ''), i));

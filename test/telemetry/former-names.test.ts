@@ -1,4 +1,7 @@
-/** `compat.span_names: "v0"`: spans as the Python package of this name called them, with its attributes beside ours. */
+/**
+ * `compat.span_names: "v0"`: spans with the names of the Python package of this name, and with its attributes beside
+ * ours.
+ */
 
 import { expect, test } from 'vitest';
 import { formerNameOf } from '../../src/agents/index.ts';

@@ -1,4 +1,4 @@
-/** What an operator reads of each type of event, in Loki or wherever records go. */
+/** The text that an operator reads for each type of event, in Loki or in another store of records. */
 
 import { expect, it } from 'vitest';
 import { type Event, eventTypes, FACTS, type Facts } from '../../src/event/event.ts';

@@ -13,7 +13,7 @@ import { play, START_MS } from '../play.ts';
 
 const resource = { 'service.name': 'claude-code' };
 const seriesOf = (state: MetricState) => Object.values(state.resources).flatMap(each => Object.values(each.series));
-/** As Prometheus counts: each bucket, the last one too, sum and count. */
+/** Counted as in Prometheus: each bucket, including the last one, sum and count. */
 const inPrometheus = (state: MetricState): number =>
   seriesOf(state).reduce((sum, { metric }) => {
     const { bounds }: MetricName = metrics[metric];
@@ -320,7 +320,7 @@ test('every event is counted by its fate', () => {
     ['other', 'invalid', 7],
     ['other', 'dropped', 5],
   ]);
-  // The heir of a destination's metrics gets these from the books.
+  // A destination that takes over metrics gets these values from the accounts.
   const [from, to] = [noMetrics(), noMetrics()];
   addTo(from, resource, [...accepted, ...others], START_MS);
   handOver(from, to, START_MS);

@@ -1,4 +1,4 @@
-/** What we write of spans and records is, byte for byte, what OpenTelemetry's own serializers write of them. */
+/** Our bytes of spans and records equal the bytes of OpenTelemetry's own serializers. */
 
 import { createTraceState, type Link, type SpanContext, ValueType } from '@opentelemetry/api';
 import type { AnyValue } from '@opentelemetry/api-logs';
@@ -60,7 +60,7 @@ const context: fc.Arbitrary<SpanContext> = fc.record(
   },
   { requiredKeys: ['traceId', 'spanId', 'traceFlags'] },
 );
-/** Few, so that items share them, and items of one are not always neighbours. */
+/** Few values, so that items share them, and equal ones are not always neighbours. */
 const resources = fc
   .array(attributes, { minLength: 1, maxLength: 3 })
   .map(all => all.map(each => resourceFromAttributes(each)));
@@ -166,7 +166,7 @@ test('attributes in parts are written as the official serializer writes the obje
   const own = fc.dictionary(text, fc.oneof(plain, poison, fc.array(text, { maxLength: 70 }), fc.constant(undefined)));
   fc.assert(
     fc.property(fc.array(own, { maxLength: 4 }), limit, count, (all, limits, number) => {
-      // No name is in two parts.
+      // No name occurs in two parts.
       const parts = all.map((part, i) =>
         Object.fromEntries(Object.entries(part).map(([name, v]) => [`n${i}${name}`, v])),
       );

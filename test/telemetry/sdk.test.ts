@@ -1,4 +1,7 @@
-/** What leaves us is what OpenTelemetry's own SDK would send for the same spans: its tracer and its exporter, the same ids, times and attributes. */
+/**
+ * Our spans on the wire equal those that OpenTelemetry's own SDK would send: its tracer and its exporter, the same ids,
+ * times and attributes.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ROOT_CONTEXT, SpanKind, TraceFlags, trace } from '@opentelemetry/api';
@@ -60,7 +63,7 @@ test('spans on the wire equal those of the SDK and its exporter', async () => {
   expect(ours.map(comparable)).toEqual(theirs);
 });
 
-/** The same span, made by a tracer: ids by its generator, a parent that is not here, times as given. */
+/** The same span from a tracer: ids from its generator, a remote parent, and the given times. */
 async function again(span: ReadableSpan, exporter: OTLPTraceExporter): Promise<void> {
   const { traceId, spanId } = span.spanContext();
   const provider = new NodeTracerProvider({
@@ -87,7 +90,7 @@ const spansIn = (body: JsonObject): Items =>
     (resource.scopeSpans as Items).flatMap(scope => scope.spans as Items),
   );
 
-/** Empty lists, zero counts and flags that one side writes out and the other leaves away say the same. */
+/** Empty lists, zero counts and flags, which one side writes and the other omits, have the same meaning. */
 function comparable(span: JsonObject): JsonObject {
   const stated = Object.entries(span).filter(([name, value]) => {
     if (name === 'flags' || name.startsWith('dropped')) return false;

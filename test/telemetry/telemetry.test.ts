@@ -87,7 +87,7 @@ describe('ids', () => {
   });
 
   test('this version computes exactly these', () => {
-    // A change here breaks the link between what was sent and what will be: it needs a new tag.
+    // A change here breaks the link between sent and future data: it needs a new tag.
     expect(traceIdOf(trace)).toMatchInlineSnapshot(`"11385ea691f009d56bbb4e345bc1189e"`);
     expect(spanIdOf('claude-code', { kind: 'action', session: 's', parts: ['c1'] })).toMatchInlineSnapshot(
       `"0d858ca576ded603"`,
@@ -301,7 +301,7 @@ describe('metrics', () => {
     expect(soon?.bodies.map(({ bytes }) => valuesIn(bytes)['agent_hooks.prompt.submitted'])).toEqual([3]);
     const late = encodeMetrics(state, START_MS + 3_600_000, 'cumulative');
     expect(late?.bodies.map(({ bytes }) => valuesIn(bytes)['agent_hooks.prompt.submitted'])).toEqual([1, 3]);
-    // What did not grow has nothing to tell.
+    // A series that did not grow is not sent.
     expect(Object.keys(valuesIn(late?.bodies[0]?.bytes))).toEqual(['agent_hooks.prompt.submitted']);
     expect(encodeMetrics(state, START_MS + 3_600_000, 'delta')?.bodies.length).toBe(1);
   });

@@ -1,4 +1,4 @@
-/** Delivery as a whole: it looks again at what waits, leaves when nothing does, and by hand waits for nothing. */
+/** Delivery as a whole: it reads waiting transcripts again, ends when none waits, and by hand waits for none. */
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -130,7 +130,7 @@ test('hooks resume a session without state: its ids stay, and its transcript is 
   expect(new Set(names).size).toBe(names.length);
 });
 
-/** A person at a terminal that is none, unless what it shows is looked at. */
+/** A person whose output is not a terminal, unless `look` reads the screen. */
 function person(env: Io['env'] = {}, look?: (text: string) => void) {
   const output = { out: '', err: '' };
   const io: Io = {

@@ -1,4 +1,4 @@
-/** Files in bad states: giants, pipes, links, damage, copies of others, agents' files that no hook named. */
+/** Files in bad states: huge ones, pipes, links, damage, copies of others, and agents' files that no hook named. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -257,7 +257,7 @@ test('damaged copies are read and delivered: nothing throws, no span is sent twi
   const damaged = openHouse('claude-code', session);
   try {
     for (const text of mutated(lines.join('\n'), process.env.OTEL_HOOKS_TEST_SIZE === undefined ? 15 : 2_000)) {
-      // Each copy takes the place of the one before it: what is known adds nothing, what is new does.
+      // Each copy replaces the one before it: known rows add no event, new rows do.
       mkdirSync(dirname(damaged.main), { recursive: true });
       writeFileSync(damaged.main, text);
       damaged.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
@@ -298,7 +298,7 @@ describe('copies', () => {
   test('rows that name the session of their origin belong to it, and to the fork if it is unknown', () => {
     const fork = '99999999-2222-4333-8444-555555555555';
     const path = (): string => join(dirname(house.main), `${fork}.jsonl`);
-    // Of a long session only its end is copied.
+    // Only the end of a long session is copied.
     const first = [...oneTurn('p1', 1), ...oneTurn('p2', 10)];
     const copied = first.slice(2).map(row => ({
       ...row,
@@ -416,7 +416,7 @@ describe('subagents', () => {
     expect(kinds().sort()).toEqual(['action', 'chat', 'chat', 'chat', 'subagent', 'turn']);
     for (const span of house.spans()) expect(span.endMs, span.kind).toBeLessThan(START_MS + 60_000);
     expect(house.spans().find(span => span.kind === 'subagent')).toMatchObject({ usage: { calls: 1, output: 3 } });
-    // What no row has told is new.
+    // Facts that no row has reported count as new.
     house.hook(later + 10, 'UserPromptSubmit', { prompt: 'and now', prompt_id: 'p2' });
     house.hook(later + 11, 'SubagentStart', { agent_id: 'another', agent_type: 'Explore' });
     house.hook(later + 12, 'SubagentStop', { agent_id: 'another', agent_type: 'Explore' });

@@ -1,4 +1,6 @@
-/** A home with an agent's transcript in it, hooks that arrive, and delivery by hand: what comes of them is read off the journal. */
+/**
+ * A home with an agent's transcript in it, arriving hooks, and delivery by hand: the results are read from the journal.
+ */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -27,9 +29,9 @@ export interface House {
   /** Rows are appended as they are; a text as it is. */
   write(path: string, ...rows: (object | string)[]): void;
   hook(seconds: number, event: string, fields?: object): void;
-  /** A round over the hooks that wait. */
+  /** A round over the waiting hooks. */
   round(options?: { nowMs?: number; waits?: Waits; due?: Due; commit?: boolean }): RoundResult;
-  /** Takes in all that the home holds, as far as it is not known; `most`: stopped after so many rounds. */
+  /** Imports all unknown data of the home; `most`: stops after this number of rounds. */
   import(options?: { nowMs?: number; bytes?: number; paths?: string[]; most?: number }): ImportRound[];
   events(): Event[];
   spans(): FinishedSpan[];
@@ -78,7 +80,7 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
         waits,
       });
       if (commit) {
-        // The fragments never lay in the inbox: only what they became is kept.
+        // The fragments were never in the inbox: only their events are kept.
         if (store.commit({ ...round.round, eaten: [] }) !== 'committed') throw new Error('the round was lost');
       } else waiting.unshift(...fragments);
       return round;
@@ -135,7 +137,7 @@ const worldOf = (home: string, nowMs: number) => ({
   nowMs,
 });
 
-/** What responses used, over all spans of responses. */
+/** The tokens of all spans of responses. */
 export function tokensOf(spans: readonly FinishedSpan[]): { calls: number; input: number; output: number } {
   const sums = { calls: 0, input: 0, output: 0 };
   for (const span of spans) {
@@ -147,7 +149,7 @@ export function tokensOf(spans: readonly FinishedSpan[]): { calls: number; input
   return sums;
 }
 
-/** Events in short: type, native id, where the time comes from. */
+/** Events in short form: type, native id, source of the time. */
 export const short = (events: readonly Event[]): string[] =>
   events.map(event => {
     const facts = factsOf(event);

@@ -1,7 +1,7 @@
 /**
- * One session told by its hooks and by its transcript, in every order: the same events, once, and the same numbers.
- * The transcript may be there at once, grow between the hooks, be imported first, or be found last; it may be cut anywhere
- * and go on later, and be read again.
+ * One session from its hooks and from its transcript, in every order: the same events, once, and the same numbers. The
+ * transcript may exist at once, grow between the hooks, be imported first, or be found last; it may be cut anywhere and
+ * continue later, and be read again.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -32,7 +32,7 @@ interface Moment {
   hook?: [event: string, fields: object];
 }
 
-/** What happens, moment by moment: rows are written, hooks are run. */
+/** The steps in order: rows are written, hooks run. */
 function script(session: string, all: Turn[]): Moment[] {
   const rows = rowsOf(session);
   const moments: Moment[] = [];
@@ -62,7 +62,7 @@ function script(session: string, all: Turn[]): Moment[] {
         add(rows.result(seconds + 1, call, prompt), ['PostToolUse', { ...input, tool_response: {}, duration_ms: 10 }]);
       else if (fate === 'failed')
         add(rows.result(seconds + 1, call, prompt, failed), ['PostToolUseFailure', { ...input, error: 'Exit code 1' }]);
-      // No hook tells of its end; the transcript does.
+      // No hook reports its end; the transcript does.
       else add(rows.result(seconds + 1, call, prompt, failed));
     });
     add(rows.assistant(seconds + 1, `m${turn}-end`, rows.text('done'), 5, 'end_turn'));
@@ -81,7 +81,7 @@ const wanted = (all: Turn[]): { calls: number; input: number; output: number } =
   };
 };
 
-/** Ids of what both tell, and of responses; how each action ended. */
+/** Ids of events that both sources report, and of responses; the outcome of each action. */
 function gist(house: House) {
   const ids = house
     .events()
@@ -159,7 +159,7 @@ test('in every order of the sources the events are the same', () => {
           const { ids, outcomes, tokens } = gist(house);
           expect(new Set(ids).size, `${name}: once`).toBe(ids.length);
           expect(tokens, name).toEqual(wanted(all));
-          // Where the transcript came after the actions had left, those without an end stay without one.
+          // If the transcript came after the actions were sent, actions without an end stay without one.
           return { ids, outcomes: name.includes('comes last') ? undefined : outcomes };
         } finally {
           house.close();

@@ -1,4 +1,4 @@
-/** Transcripts that were packed, and forms that are known and not read: read where that can be, said where not. */
+/** Packed transcripts, and known forms that are not read: they are read if possible, and reported if not. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Recorded transcripts, where they lie beside this repository: what they add up to, to the token, by an independent count. */
+/** Recorded transcripts, if they are beside this repository: their sums, to the token, by an independent count. */
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const expected: { [file: string]: Expected } = existsSync(shared)
 const home = mkdtempSync(join(tmpdir(), 'recorded-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** A main file with what is expected of it and of its subagents' files, which lie beside it. */
+/** A main file with its expected values and those of its subagents' files, which are beside it. */
 const mains = Object.keys(expected).filter(file => !/agent-[\w-]+\.jsonl$/.test(file));
 const partsOf = (main: string): Expected[] =>
   Object.entries(expected)

@@ -1,7 +1,7 @@
 /**
  * A state folder that version 0.1.0 wrote is delivered by this version: an open session, a backlog of bodies that no
- * collector took, and two fragments in the inbox. state-0.1.0.json holds the folder. The ids below are those that 0.1.0
- * itself sent for the same folder: OTEL_HOOKS_UPGRADE_BIN names another build to compare with.
+ * collector took, and two fragments in the inbox. state-0.1.0.json contains the folder. The ids below are those that
+ * 0.1.0 sent for the same folder: OTEL_HOOKS_UPGRADE_BIN names another build to compare with.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

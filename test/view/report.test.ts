@@ -1,4 +1,4 @@
-/** What `report` adds up is what the spans say, however it is grouped. */
+/** The sums of `report` equal those of the spans, in every grouping. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** `tail` tells each event once, as it is recorded, and only what was asked for. */
+/** `tail` prints each requested event once, when it is recorded. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A tree keeps within any terminal: narrow ones get less, pipes get all. */
+/** A tree fits into any terminal: narrow terminals show less, pipes get all. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { forTerminal } from '../../src/lib/terminal.ts';

@@ -1,4 +1,4 @@
-/** A trial of the hooks is told from a session of a person, by whichever agent it was named. */
+/** A trial of the hooks is distinguished from a session of a person, for every agent. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isAbsent } from '../../src/agents/contract/contract.ts';

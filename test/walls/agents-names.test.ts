@@ -3,17 +3,17 @@ import { expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type Node, nodes, sources, wordOf } from './sources.ts';
 
-/** Words of ids that are everybody's; `cursor` has rules of its own below. */
+/** Words of ids that are not distinctive; `cursor` has rules of its own below. */
 const ordinary = ['code', 'cli', 'cursor'];
 
-/** One word is enough to know an agent by, however the rest is spelled: Claude Code, claude-code, CLAUDE_PROJECT_DIR. */
+/** One word is enough to recognize an agent in any spelling: Claude Code, claude-code, CLAUDE_PROJECT_DIR. */
 const telling = [
   ...agents.flatMap(agent => wordsOf(agent.id)).filter(word => !ordinary.includes(word)),
-  // What hooks of Windsurf call themselves.
+  // The name that Windsurf's hooks use.
   'cascade',
 ];
 
-/** Ordinary words too: they name the agent where they are the whole of a text, or stand with another word of it. */
+/** Ordinary words too: they name the agent if they are the whole text, or are beside another word of the agent. */
 const ambiguous = [
   /^cursor$/,
   /\bcursor (agent|ide|cli|hooks?)\b/i,
@@ -39,7 +39,7 @@ it('every agent of the registry has a distinctive word', () => {
 
 function named(node: Node): string[] {
   const word = wordOf(node);
-  // What is imported from agents/ is named there.
+  // Imports from agents/ contain the name.
   if (word === undefined || node.type === 'ImportSpecifier') return [];
   const isText = node.type !== 'Identifier' && node.type !== 'PrivateIdentifier';
   const tells =

@@ -1,4 +1,4 @@
-/** What a person can type or can be told stands in the documents, and the documents name nothing else. */
+/** Everything that a person can type or read in messages is in the documents, and the documents name nothing else. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { problemCodes } from '../../src/problems/problem.ts';
 import { tooLong } from '../docs/wrap.ts';
 import { filesBelow, root } from './sources.ts';
 
-/** Understood by every command. */
+/** Flags of every command. */
 const everywhere = globalFlags.map(flag => flag.name);
 
 describe('docs/commands.md', () => {
@@ -40,7 +40,7 @@ describe.each(documents)('%s', file => {
   const text = readFileSync(join(root, file), 'utf8');
 
   it('calls only commands that exist, with flags that they have', () => {
-    // Lines of a change that is shown belong to a user's file.
+    // Lines of a shown change belong to a user's file.
     const calls = codeIn(text).flatMap(code => [
       ...withoutComments(code)
         .replace(/^[+-].*$/gm, '')
@@ -123,7 +123,7 @@ function flagsIn(text: string): string[] {
   return [...new Set([...text.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(match => match[0]))];
 }
 
-/** What is set as code: blocks, and pieces within a line. */
+/** Text that is set as code: blocks, and pieces within a line. */
 function codeIn(text: string): string[] {
   const blocks = [...text.matchAll(/^```[^\n]*\n([\s\S]*?)^```/gm)].map(match => match[1] ?? '');
   const pieces = [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(match => match[1] ?? '');

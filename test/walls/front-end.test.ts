@@ -1,4 +1,7 @@
-/** The bin is the cold start of every hook of every agent: its size and what it loads are kept small by name. */
+/**
+ * The bin is the cold start of every hook of every agent, so this test limits its size and lists the modules that it
+ * loads.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
@@ -39,7 +42,7 @@ it('a hook that need not start a delivery loads node:fs and nothing else', () =>
      const load = Module._load;
      Module._load = function (name, ...rest) { appendFileSync(${JSON.stringify(list)}, name + '\\n'); return load.call(this, name, ...rest); };`,
   );
-  // This test has the lock of delivery.
+  // The test holds the lock of delivery.
   mkdirSync(state, { mode: 0o700 });
   writeFileSync(join(state, 'lock'), `${process.pid} {}\n`, { mode: 0o600 });
   const output = execFileSync(process.execPath, ['-r', spy, bin, 'hook'], {

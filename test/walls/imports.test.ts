@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
 interface Room {
-  /** Other rooms, or single files of them. */
+  /** Other folders, or single files of them. */
   readonly sees: readonly string[] | 'all';
   readonly packages: readonly RegExp[] | 'all';
   /** The folder uses no clock, no random numbers, no environment and no disk. */
@@ -36,7 +36,7 @@ const rooms: Readonly<Record<string, Room>> = {
   enrich: { sees: ['lib', 'event'], packages: [], pure: true },
   assemble: { sees: ['lib', 'event'], packages: [], pure: true },
   telemetry: { sees: ['lib', 'event', 'assemble', 'python/span-names.ts'], packages: [openTelemetry], pure: true },
-  // Compatibility with the Python package; it goes with 1.0.
+  // Compatibility with the Python package; it is removed in 1.0.
   python: {
     sees: ['lib', 'event', 'agents', 'assemble/finished.ts', 'config', 'telemetry/names.ts', 'transcripts/eyes.ts'],
     packages: [/^node:(fs|path)$/, openTelemetry],
@@ -129,7 +129,7 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     packages: [/^node:crypto$/],
   },
-  // The one composition of the stages, and its uses.
+  // The only composition of the stages, and its users.
   pipeline: {
     sees: [
       'lib',
@@ -173,7 +173,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },
 };
 
-/** Folders that only these import; the entry points compose the program and are left out. */
+/** Folders that only these folders import; the entry points compose the program and are left out. */
 const seenOnlyBy: Readonly<Record<string, readonly string[]>> = {
   view: ['commands', 'doctor'],
   commands: [],

@@ -1,4 +1,4 @@
-/** The project holds its own work: nothing copied from the shared materials, and no place of anybody's machine. */
+/** The project contains only its own work: no copy of the shared materials, and no path of a developer's machine. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,9 +11,9 @@ import { filesBelow, root } from './sources.ts';
 const shared = sharedPath('');
 const own = filesBelow('.');
 
-/** Files as small as `{}` are equal by chance. */
+/** Files as small as `{}` may be equal by chance. */
 const TELLING_BYTES = 64;
-/** So are short lines. */
+/** Short lines may be equal by chance too. */
 const TELLING_CHARS = 100;
 
 it('no file is a copy of one of the shared materials', context => {
@@ -47,7 +47,7 @@ it('every home in a file is that of an example user', () => {
 });
 
 it('no file names a folder of the machine where it was made', context => {
-  // On other machines the clone may well lie where an example lies: in /tmp, or in the home of a user named ada.
+  // On other machines the clone may be where an example is: in /tmp, or in the home of a user named ada.
   if (!isCi) skipFor(context, 'looks in CI alone for the folders of the machine');
   const isExample = (place: string): boolean => exampleUsers.some(user => `${place}/`.startsWith(`/home/${user}/`));
   const places = [root, dirname(root), homedir()]
@@ -55,7 +55,7 @@ it('no file names a folder of the machine where it was made', context => {
     .filter(place => place.length > 2 && !isExample(place));
   const named = own.flatMap(file => {
     const text = readFileSync(join(root, file), 'latin1');
-    // Not in the middle of a longer path.
+    // Does not match in the middle of a longer path.
     const names = (place: string): boolean =>
       new RegExp(`(?<![\\w.~-])${place.replaceAll(/[^\w/]/g, '\\$&')}/`).test(text);
     return places.filter(names).map(place => `${file}: ${place}`);

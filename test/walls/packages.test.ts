@@ -1,4 +1,4 @@
-/** The table of ARCHITECTURE.md that says where the packages of OpenTelemetry, zod and the test tools work. */
+/** The table of ARCHITECTURE.md that lists where the packages of OpenTelemetry, zod and the test tools are used. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

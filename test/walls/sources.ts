@@ -1,4 +1,4 @@
-/** The sources as the walls see them: parsed, without comments, each with what it imports. */
+/** The sources for the wall tests: parsed, without comments, each with its imports. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ export interface Source {
   readonly program: Node;
   /** Own files, as paths below src. */
   readonly imports: readonly string[];
-  /** Everything else: packages and node: modules. */
+  /** Other imports: packages and node: modules. */
   readonly packages: readonly string[];
 }
 
@@ -99,7 +99,7 @@ function importedBy(node: Node): string[] {
   return specifier === undefined ? [] : [specifier];
 }
 
-/** The project's own files: what a clone holds, not what install or build put there. */
+/** The project's own files: those of a clone, without the files that installation or build add. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
     if (/^(node_modules|dist|coverage|\.git)$/.test(entry.name)) return [];

@@ -44,14 +44,14 @@ function unsafeReads(source: Source): string[] {
       if (tables.get(String(table.name)) === 'closed' && !/^TS(As|TypeAssertion)/.test(key.type)) return [];
       const value = source.text.slice(at(node.start), at(node.end));
       const asked = `Object.hasOwn(${table.name}, ${source.text.slice(at(plain(key).start), at(plain(key).end))})`;
-      // The question stands in the same expression, or in a line close above.
+      // The check is in the same expression, or in a line close above.
       if (source.text.slice(Math.max(0, at(node.start) - 240), at(node.start)).includes(asked)) return [];
       return [`${source.path}:${source.text.slice(0, at(node.start)).split('\n').length} ${value}`];
     })
     .sort();
 }
 
-/** What is assigned to or deleted is not read. */
+/** An assignment or a deletion is not a read. */
 function writtenBy(node: Node): Node[] {
   if (node.type === 'AssignmentExpression' && (node.operator === '=' || node.operator === '??='))
     return [plain(node.left)];

@@ -40,7 +40,7 @@ it('each file in the list writes files', () => {
   expect(Object.keys(writers).filter(path => !found.some(source => source.path === path))).toEqual([]);
 });
 
-/** What a file imports from node:fs in order to write, or calls, if it has node:fs at all. */
+/** The functions that a file imports from node:fs in order to write, or calls, if it imports all of node:fs. */
 function writes(source: Source): string[] {
   const tree = nodes(source.program);
   // The front end asks for its functions in one place.
@@ -61,9 +61,9 @@ function writingCall(call: Node): string[] {
   const callee = call.callee as Node;
   const isMember = callee.type === 'MemberExpression';
   const name = wordOf(isMember ? (callee.property as Node) : callee) ?? '';
-  // process.stdout.write and a socket's write are no files.
+  // process.stdout.write and a socket's write do not write files.
   if (name === 'write' && isMember && !/^(fs|files?)$/.test(wordOf(callee.object as Node) ?? '')) return [];
-  // Nor are the standard streams.
+  // The standard streams are not files either.
   if (name === 'writeSync' && Array.isArray(call.arguments) && /^[12]$/.test(String(call.arguments[0]?.value)))
     return [];
   if (writing.test(name)) return [name];

@@ -2,7 +2,10 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Driver, Place } from '../contract.ts';
 
-/** `files`: further files of the home, by relative path. `trusted`: of the project's folder and of the hooks. */
+/**
+ * `files`: further files of the home, by relative path. `trusted`: whether the project's folder and the hooks are
+ * trusted.
+ */
 interface Settings {
   model?: string;
   approval?: string;
@@ -69,7 +72,7 @@ export const driver: Driver = {
   terminal: step => ['--no-daemon', ...(step.args ?? [])],
   plain: line =>
     line
-      // Its fields come in any order.
+      // The order of its fields varies.
       .replace(/"client_metadata":\{.*$/s, '')
       // The ids of the model server contain the number of the response.
       .replaceAll(/((?:resp|call)_[a-z]\w*?)(?:_\d+)+(?!\w)/g, '$1')
