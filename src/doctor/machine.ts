@@ -7,6 +7,7 @@ import { destinationsInUse } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { factsOf, keys } from '../config/schema.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
+import { isTrustedOwner } from '../lib/trusted-owner.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Problem } from '../problems/problem.ts';
 import { isPythonProgram } from '../python/program.ts';
@@ -132,15 +133,15 @@ function folderFindings({ state, data, config, platform }: Machine): Finding[] {
     [join(state, 'inbox'), 0o700],
     [data, 0o700],
     ...(holdsSecret(config) ? [[config.globalFile, 0o600] as const] : []),
-    [join(dirname(config.globalFile), 'token'), 0o600],
+    [tokenOf(config), 0o600],
   ] as const) {
     const facts = factsOfPath(path);
     if (facts === undefined) continue;
     there.push(path);
     if (platform === 'win32') continue;
-    const uid = process.getuid?.();
-    if (uid !== undefined && facts.uid !== uid) {
-      findings.push(problem('folders', path, { code: 'state-foreign', folder: path, owner: facts.uid }));
+    const foreign = foreignPath(path, facts, config);
+    if (foreign !== undefined) {
+      findings.push(problem('folders', path, foreign));
       continue;
     }
     const mode = facts.mode & 0o777;
@@ -151,6 +152,17 @@ function folderFindings({ state, data, config, platform }: Machine): Finding[] {
   findings.push(...keyFindings(config, platform));
   if (findings.length > 0) return findings;
   return [fine('folders', undefined, there.length === 0 ? 'nothing was received yet' : there.join(', '))];
+}
+
+const tokenOf = ({ globalFile }: LoadedConfig): string => join(dirname(globalFile), 'token');
+
+/** Root may provide the configuration. Everything else belongs to the user. */
+function foreignPath(path: string, { uid }: fs.Stats, config: LoadedConfig): Problem | undefined {
+  if (path === config.globalFile)
+    return isTrustedOwner(uid) ? undefined : { code: 'config-owner', file: path, isUsed: true };
+  if (process.geteuid === undefined || uid === process.geteuid()) return undefined;
+  if (path === tokenOf(config)) return { code: 'token-unsafe', file: path, why: 'it belongs to another user' };
+  return { code: 'state-foreign', folder: path, owner: uid };
 }
 
 /** A configuration without credentials may be readable by other users. */

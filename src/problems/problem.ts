@@ -15,7 +15,7 @@ export type Problem =
   | { code: 'config-keys'; file: string; more: number }
   | (Setting & { code: 'config-untrusted'; used: string })
   | { code: 'config-place'; file: string; why: string }
-  | { code: 'config-owner'; file: string }
+  | { code: 'config-owner'; file: string; isUsed?: true }
   | { code: 'session-silenced'; key: string; file: string }
   | { code: 'variable-unsupported'; variable: string; why: string; instead: string }
   | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
@@ -185,10 +185,16 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `OTEL_HOOKS_CONFIG names ${file}, but ${why}; it was not read.`,
     next: 'name a file outside of the project by its absolute path, or `otel-hooks config --trust` a .otel-hooks.json.',
   }),
-  'config-owner': ({ file }) => ({
-    what: `${file} belongs to another user; it was not read.`,
-    next: 'remove it, or make a file of your own in the project.',
-  }),
+  'config-owner': ({ file, isUsed }) =>
+    isUsed
+      ? {
+          what: `${file} belongs to another user, who can read the credentials in it and change it.`,
+          next: `put a copy of your own in its place: cp ${file} ${file}.own && mv -f ${file}.own ${file}`,
+        }
+      : {
+          what: `${file} belongs to another user; it was not read.`,
+          next: 'remove it, or make a file of your own in the project.',
+        },
   'session-silenced': ({ key, file }) => ({
     what: `${file} sets ${key}, so no spans of its sessions leave.`,
     next: 'to forbid this, set projects.may_silence to false in your own file.',

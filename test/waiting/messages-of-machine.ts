@@ -1,4 +1,5 @@
 /** Messages about the state folder, the program and the hooks in the settings of agents. */
+import { execSync } from 'node:child_process';
 import { chownSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { expect } from 'vitest';
@@ -75,6 +76,29 @@ export const ofMachine: Cases = {
       shown: async () => messagesIn(await house.runWith({ env }, 'doctor', '--offline', '--no-proof', '--json')),
     };
   },
+  'config-owner (of the credentials)': house => {
+    const { configFile } = house;
+    return {
+      needsRoot: true,
+      advice: /: cp \S+ \S+ && mv -f \S+ \S+$/,
+      provoke() {
+        house.configure({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:9', headers: 'authorization=x' } });
+        chownSync(configFile, STRANGER, STRANGER);
+      },
+      follow: () => execSync(`cp ${configFile} ${configFile}.own && mv -f ${configFile}.own ${configFile}`),
+      shown: async () => messagesIn(await house.run('doctor', '--offline', '--no-proof', '--json')),
+    };
+  },
+  'token-unsafe (of another user)': house => ({
+    needsRoot: true,
+    advice: /`otel-hooks serve --rotate-token`/,
+    provoke: async () => [
+      await house.run('serve', '--rotate-token'),
+      chownSync(join(dirname(house.configFile), 'token'), STRANGER, STRANGER),
+    ],
+    follow: () => house.run('serve', '--rotate-token'),
+    shown: async () => messagesIn(await house.run('doctor', '--offline', '--no-proof', '--json')),
+  }),
   'state-unusable': house => ({
     advice: /version is a folder and should be a file: move it away/,
     provoke: () => mkdirSync(join(house.state, 'version')),
