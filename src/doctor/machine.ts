@@ -1,5 +1,5 @@
 /**
- * What lies on this machine: the program and its copies, the configuration, our folders. Looks, and changes nothing.
+ * Collects facts about this machine: the program and its copies, the configuration, our folders. It changes no file.
  */
 import fs from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
@@ -54,7 +54,7 @@ function beginningOf(path: string): string {
     const bytes = Buffer.alloc(256);
     return withRegularFile(path, file => bytes.toString('latin1', 0, fs.readSync(file, bytes, 0, 256, 0)));
   } catch {
-    // Not ours to read: then it is a program, and nothing more is known of it.
+    // The file is not readable. It counts as a program with unknown content.
     return '';
   }
 }
@@ -63,7 +63,7 @@ function realOf(path: string): string | undefined {
   try {
     return fs.statSync(path).isFile() ? fs.realpathSync(path) : undefined;
   } catch {
-    // Nothing there.
+    // The path does not exist.
     return undefined;
   }
 }
@@ -92,7 +92,7 @@ function factsOfPath(path: string): fs.Stats | undefined {
   try {
     return fs.lstatSync(path);
   } catch {
-    // The file is missing, or in a folder without access. The check that needs it reports this.
+    // The file is missing, or its folder is not accessible. The check that needs the file reports this.
     return undefined;
   }
 }

@@ -4,9 +4,9 @@ import type { Support, Target } from './provider.ts';
 import { type Capability, capabilityNames } from './vocabulary.ts';
 
 /**
- * Returns the capabilities that a hook uses. Two of them show only in the output of the hook, so the list of the author
- * is trusted: a listed capability never removes another one. A strategy for a lacking `input_rewrite` does not mean
- * that the hook uses it.
+ * Returns the capabilities that a hook uses. Two of them are visible only in the output of the hook, so the author's
+ * list adds capabilities, and never removes one. A strategy for a missing `input_rewrite` does not mean that the hook
+ * uses it.
  */
 export function capabilitiesOf({ handler, blocking, degradation, capabilities }: Hook): Capability[] {
   const isListed = (capability: Capability): boolean => capabilities?.includes(capability) === true;
@@ -32,8 +32,8 @@ export const onlyBlocks = (hook: Hook): boolean =>
   !capabilitiesOf({ ...hook, blocking: false }).includes('structured_output');
 
 /**
- * Returns the support of a target. A capability without a field in the native file is not supported, whatever the
- * registry states.
+ * Returns the support of a target. A capability without a field in the native file is not supported, even if the
+ * registry lists it.
  */
 export function supportOf(capability: Capability, { facts, layout }: Target): Support {
   const support = facts.supports[capability];

@@ -36,7 +36,7 @@ const same = (some: Values, others: Values): boolean => JSON.stringify(some) ===
 
 /**
  * Files in which events hold handlers: `{version, hooks: {event: [handler]}}`. Groups are read as well, because some
- * products write them.
+ * agents write them.
  */
 export function flat(path: string, version?: number): Shape {
   return {

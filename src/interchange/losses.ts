@@ -1,7 +1,7 @@
 import type { Strategy } from './vocabulary.ts';
 
 /**
- * Something that a conversion could not carry over, or changed. The kinds are stable, so that scripts can compare them.
+ * A part of a hook that a conversion dropped or changed. The kinds are stable, so that scripts can compare them.
  */
 export interface Loss {
   /** Number of the hook, from 1; undefined for a loss of the whole file. */

@@ -58,13 +58,13 @@ export function placesOf(hook: Hook, target: Target, addLoss: AddLoss): Place[] 
   return matchers.map(matcher => ({ native, event, effect, ...matcher }));
 }
 
-/** Whether a native matcher matches every tool. */
+/** Returns true if a native matcher matches every tool. */
 export const isEverything = (matcher: string): boolean => matcher === '' || matcher === '*';
 
 const ownMatcher = ({ matcher }: Values): string | undefined =>
   typeof matcher === 'string' && !isEverything(matcher) ? matcher : undefined;
 
-/** Adds the file's own matcher, which is about no tool, or about a tool that the vocabulary lacks. */
+/** Adds the file's own matcher, which concerns no tool, or a tool that the vocabulary lacks. */
 function withOwnMatcher(place: Place, own: Values, split: Split, { provider }: Target): Place {
   const matcher = place.matcher ?? ownMatcher(own);
   const takes = provider.otherMatchers?.includes(place.native) || (split.namesMcp && place.native === split.mcp);

@@ -205,7 +205,7 @@ class JournalDispatcher implements Dispatcher {
     try {
       act();
     } catch {
-      // The outcome is not noted, so the next delivery counts the command as killed. Nothing else depends on it.
+      // The outcome is not stored, so the next delivery counts the command as killed. This is the only effect.
     }
   }
 }

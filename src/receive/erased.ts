@@ -1,6 +1,6 @@
 /**
- * The sessions that a person erased from this machine. The tombstone of a session is the hash of its agent and id: hooks
- * and transcripts that still name the session add nothing. The id itself is kept only until the erasure is complete.
+ * The sessions that a person erased from this machine. The tombstone of a session is the hash of its agent and id.
+ * Later hooks and transcripts of the session are ignored. The id itself is kept only until the erasure is complete.
  */
 import { fieldsOf, number, text } from '../lib/read.ts';
 
@@ -13,7 +13,7 @@ export interface Erased {
 
 export const noneErased: Erased = { done: {}, pending: {} };
 
-/** Older tombstones go first. */
+/** Above this number, the oldest tombstones are removed. */
 const MOST_TOMBSTONES = 10_000;
 
 export function parseErased(value: unknown): Erased {

@@ -1,7 +1,7 @@
 /**
  * Joins events of the open standards with the session of their agent. An event of a standard names its agent, so it belongs
  * to the same session as that agent's hooks. An event with a native id in both sources is one event. For event types
- * without native ids, the first source of the session counts, and other sources add nothing.
+ * without native ids, only the first source of the session counts.
  */
 import type { Agent, Memory, Reading } from '../agents/contract/contract.ts';
 import { closeCall, openCall } from '../agents/shared/pairing.ts';
@@ -16,7 +16,7 @@ export type SourceAgent = Pick<Agent, 'id' | 'settles'> & { readonly adapter?: A
 
 const unknownAgents: Agent['settles'] = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
 
-/** The agent that an event names, else the agent that the hook was registered for. */
+/** Returns the agent that an event names, otherwise the agent for which the hook was registered. */
 export function agentOfEvent(event: ForeignEvent, named: string | undefined, agents: readonly Agent[]): SourceAgent {
   const source = event.source === undefined || event.source === 'unknown' ? undefined : idOf(event.source);
   const agent = find(source ?? '', agents) ?? (source === undefined && named ? find(named, agents) : undefined);
@@ -87,7 +87,7 @@ function withNames(reading: ForeignReading, agent: Agent | undefined): ForeignRe
   };
 }
 
-/** A call without an id is paired with the oldest open call that is alike. */
+/** Pairs a call without an id with the oldest open call of the same tool and input. */
 function withCall(reading: ForeignReading, memory: Memory): ForeignReading {
   if (reading.event_type !== 'Action.Before' && reading.event_type !== 'Action.After') return reading;
   const { action } = reading.data;
@@ -127,7 +127,7 @@ export const HOOKS = 'hook';
 const kindOf = ({ event_type: type, subagent }: Pick<ForeignReading, 'event_type' | 'subagent'>): string =>
   subagent !== undefined && type.startsWith('Session.') ? `${type} of a subagent` : type;
 
-/** Whether a standard reports this type without ids that a transcript could share. */
+/** Returns true if a standard reports this type without ids that a transcript could share. */
 export function isReportedByStandard(
   state: SessionState,
   reading: Pick<ForeignReading, 'event_type' | 'subagent'>,
@@ -137,8 +137,8 @@ export function isReportedByStandard(
 }
 
 /**
- * Whether another source reports this type of event in this session. With native ids in both sources the answer is no,
- * because equal ids make one event.
+ * Returns true if another source reports this type of event in this session. With native ids in both sources it returns
+ * false, because events with equal ids are one event.
  */
 export function isReportedByAnother(state: SessionState, reading: ForeignReading, source: string): boolean {
   const { event_type: type, key } = reading;

@@ -129,7 +129,7 @@ function linesOf(text: string): Items | undefined {
   return several(lines.map(line => ({ value: parsed(line), text: () => line })));
 }
 
-/** Lines that hold something: all of them, or one more than there may be. */
+/** Returns the lines that are not blank; at most one more than the limit. */
 function linesIn(text: string): string[] {
   const lines: string[] = [];
   for (let at = 0; at < text.length && lines.length <= MOST_ITEMS; ) {
@@ -162,7 +162,7 @@ export function itemOf(fields: Fields, listed?: 'listed', wrapped?: Wrapped): It
     if (isAgentHooks(fields)) return eventOf(fields, readAgentHooks(fields), wrapped);
     if (isBaseCoat(fields)) return eventOf(fields, readBaseCoat(fields), wrapped);
   } catch {
-    // Nested too deeply: only this item is set aside.
+    // The item is nested too deeply. Only this item is quarantined.
     return 'invalid-event';
   }
   return listed === undefined ? { fields, wrapped } : 'unknown-agent';

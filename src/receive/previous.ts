@@ -1,4 +1,4 @@
-/** The session that a process of an agent began last. It is the previous session of the next one. */
+/** Stores the last session of each process of an agent. It is the previous session of the next one. */
 import { type Event, FACTS, factsOf } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 
@@ -7,7 +7,7 @@ export type Processes = readonly (readonly [process: string, agent: string, sess
 
 const MOST_PROCESSES = 64;
 
-/** Undefined when the event begins no session, or its process is unknown. */
+/** Returns undefined if the event does not begin a session, or its process is unknown. */
 export function begun(
   processes: Processes,
   { boot, header }: Pick<Fragment, 'boot' | 'header'>,
@@ -24,7 +24,7 @@ export function begun(
   return { previous, processes: [...others, [process, agent, event.session_id] as const].slice(-MOST_PROCESSES) };
 }
 
-/** Completes the id of the previous session, if the agent says that there is one. Changes the event. */
+/** Adds the id of the previous session, if the agent states that there is one. Changes the event in place. */
 export function notePrevious(
   event: Event,
   session: string | undefined,

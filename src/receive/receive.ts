@@ -30,7 +30,7 @@ export interface EventSource {
   session: string;
   native: string;
   cwd: string | undefined;
-  /** The place of the work, if it is not a folder. */
+  /** The address at which the agent works, if it does not work in a folder. */
   address?: string | undefined;
   certainty: number;
   odd: readonly string[];
@@ -76,7 +76,7 @@ export function receive(fragment: Fragment, agents: readonly Agent[]): Received 
   return { sources, bad, oddities };
 }
 
-/** The reason why an item would be set aside. The HTTP front end returns it to the sender. */
+/** Returns the reason why an item would be quarantined. The HTTP front end returns it to the sender. */
 export function refusalOf(
   item: Item,
   fragment: Pick<Fragment, 'header' | 'boot'>,

@@ -3,8 +3,8 @@
  * agents run hooks from the settings of another agent, so the flag may name that other agent: a payload that clearly
  * matches another agent overrides the flag.
  *
- * Without a name the payload decides. Agents share names of events and fields, so a small lead makes the result unsure,
- * and below a minimum there is no result. A guess would be worse than an unknown agent.
+ * Without a name, the payload decides. Agents share names of events and fields. So if two agents have almost the same
+ * certainty, the result is unsure, and below a minimum there is no result. An unknown agent is better than a guess.
  */
 import type { Agent } from '../agents/contract/contract.ts';
 import type { Fields } from '../event/event.ts';
@@ -30,7 +30,7 @@ export const SURE = 0.75;
 /** A payload that clearly matches another agent overrides the flag: at least this certainty, with this lead. */
 const OWN_AT_MOST = 0.85;
 const OTHER_AT_LEAST = 0.9;
-/** A smaller lead makes the result unsure. */
+/** With a smaller lead over the next agent, the result is unsure. */
 const LEAD = 0.15;
 const UNDECIDED = 0.5;
 

@@ -20,7 +20,7 @@ export interface ForeignEvent {
   /** The user of the agent, as the event spells it. */
   readonly user?: string | undefined;
   readonly version?: string | undefined;
-  /** Names of harmless deviations, which the books count. */
+  /** Names of harmless deviations, which are counted. */
   readonly odd?: readonly string[] | undefined;
 }
 

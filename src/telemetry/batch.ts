@@ -19,7 +19,7 @@ export interface Yield {
   sampler: { kind: string; ratio: number };
 }
 
-/** Most items in one body, so that a refusal of the destination affects few. */
+/** The largest number of items in one body. It is small, so that a refused body affects few items. */
 const MOST_ITEMS = 512;
 
 export interface Batch {

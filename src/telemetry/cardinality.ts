@@ -27,7 +27,7 @@ const free: readonly (readonly [name: string, most: number])[] = [
 ];
 
 export const OTHER = 'other';
-/** The conventions define their own word for other errors. */
+/** Returns the word for other values. The conventions define a separate one for errors. */
 const otherOf = (name: string): string => (name === stable.errorType ? '_OTHER' : OTHER);
 
 export interface Census {

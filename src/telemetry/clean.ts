@@ -52,7 +52,7 @@ export function cleanValue(value: AttributeValue, longest = Number.POSITIVE_INFI
   return value;
 }
 
-/** At most `longest` bytes of UTF-8, well-formed. */
+/** Returns well-formed text of at most `longest` bytes of UTF-8. */
 export function cleanText(value: string, longest = LONGEST_VALUE): string {
   // A UTF-16 unit takes at most three bytes, so most values need no measuring.
   const short = value.length * 3 <= longest ? value : cut(value, longest);

@@ -1,7 +1,7 @@
 /**
- * Content that the configuration asks for: structured values on records, JSON text on spans, as the conventions say. The
- * sizes fit the back ends: Tempo cuts attribute values of spans at 2,048 bytes; Loki refuses a record with more than 64 KB
- * of attributes or with more than 128 attributes, counting each field of an object.
+ * Content that the configuration asks for: structured values on records, JSON text on spans, as the conventions
+ * require. The sizes fit the back ends: Tempo cuts attribute values of spans at 2,048 bytes. Loki refuses a record with
+ * more than 64 KB of attributes or with more than 128 attributes, and counts each field of an object.
  */
 import type { Attributes, AttributeValue } from '@opentelemetry/api';
 import type { AnyValueMap } from '@opentelemetry/api-logs';
@@ -12,7 +12,7 @@ import { isFields, put } from '../lib/read.ts';
 import { development, ours, stable } from './names.ts';
 import { isHash } from './resource.ts';
 
-/** Which content is sent, and on which signal. */
+/** The content that is sent, and the signals that carry it. */
 export interface ContentFacts {
   modes: { readonly [of: string]: string };
   on: 'both' | 'spans' | 'events';
@@ -132,7 +132,7 @@ export function contentValues(event: Event, content: ContentFacts = usual, longe
   return values as AnyValueMap;
 }
 
-/** JSON text, as attributes of spans hold no objects. */
+/** Returns JSON text, because attributes of spans cannot contain objects. */
 export function spanContentAttributes(
   content: SpanContent | undefined,
   { on }: ContentFacts = usual,

@@ -17,12 +17,12 @@ import { ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 
 export function fromEvent(event: Event, known: Known): Increment[] {
-  // Notes of the drain are no events of an agent.
+  // Events that otel-hooks derives are not counted as events of an agent.
   if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const all = one('pipelineEvents', { [ours.eventType]: typeOnMetrics(event), [ours.pipelineResult]: 'accepted' });
   if (event.event_type === FILE_WRITE) return [all, one('fileWrites', written(event.data.operation))];
   if (isVendor(event)) return [all];
-  // The row of a type takes the events of that type, which the compiler cannot see through the index.
+  // The row of a type takes the events of that type, but the compiler cannot infer this from the index.
   const row = incrementsOfType[event.event_type] as Row<Event> | undefined;
   return row === undefined ? [all] : [all, ...row(event, factsOf(event) ?? {}, known)];
 }
@@ -62,7 +62,8 @@ const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
   },
   'Context.Compaction': ({ data }, { phase }) => {
     const about = { [ours.contextTrigger]: data.trigger ?? 'system' };
-    // A compaction with two events is counted at the first; the second states what it removed. One event does both.
+    // A compaction with two events is counted at the first event; the second event states the removed part. If there is
+    // only one event, it does both.
     return [
       ...(phase === 'after' ? [] : [one('compactions', about)]),
       ...(phase === 'before'

@@ -1,13 +1,13 @@
 /**
- * Ids are computed, never remembered: any process at any time computes the same id from the same key. The tag is the
- * version of the computation; another version would give another trace.
+ * Ids are computed and not stored: every process computes the same id from the same key at any time. The tag is the
+ * version of the computation; a different version gives a different trace.
  */
 import type { SpanKey, TraceKey } from '../assemble/finished.ts';
 import { hexDigest } from '../lib/hash.ts';
 
 const TAG = 'otel-hooks/ids/1';
 
-/** All items of a trace ask for its id in a row, so the last one is kept. */
+/** Caches the last trace id, because consecutive items usually belong to the same trace. */
 let last: (TraceKey & { id: string }) | undefined;
 
 export function traceIdOf({ agent, session, segment, turn }: TraceKey): string {
@@ -41,8 +41,8 @@ function notZero(length: number, parts: string): string {
 }
 
 /**
- * Nanoseconds within the millisecond, computed from the event id. Two equal lines of one millisecond stay two lines,
- * and a repetition stays one.
+ * Returns nanoseconds within the millisecond, computed from the event id. So two equal lines of one millisecond stay
+ * separate, and a repeated line stays one line.
  */
 export function subMillisecondNanos(eventId: string): number {
   const end = eventId.slice(-8);

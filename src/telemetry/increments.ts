@@ -70,7 +70,7 @@ export function incrementsOf(
   const wide = new Set(include);
   const add = (increments: readonly Increment[], place: Place | undefined, about: About): void => {
     for (const increment of increments) {
-      // This counter counts every event, so an exemplar would be of no use.
+      // This counter counts every event, so an exemplar would not help.
       if (increment.metric !== 'pipelineEvents') {
         increment.place = place;
         circumstances(increment, about);

@@ -67,9 +67,9 @@ export const severities = {
   'Agent.Error': 'ERROR',
 } as const satisfies Record<EventType, Level>;
 
-/** A record as it leaves; its attributes are in parts, which the writer joins. */
+/** A record in the form in which it is sent; its attributes are in parts, which the writer joins. */
 export interface MappedRecord extends Omit<ReadableLogRecord, 'attributes' | 'droppedAttributesCount'>, InParts {
-  /** Structured values, which have limits of their own. */
+  /** Structured values, which have separate limits. */
   long: AnyValueMap;
 }
 
@@ -162,9 +162,8 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
     );
     return plain.slice(0, 24).map(([name, value]) => ({ [`${ours.vendorPrefix}${name}`]: value as string | number }));
   }
-  // The row of a type takes the events of that type, which the compiler cannot see through the index. A type that a
-  // later
-  // version of the standard brings has no row: its envelope says what is known of it.
+  // The row of a type takes the events of that type, but the compiler cannot infer this from the index. A type of a
+  // later version of the standard has no row: only its envelope is recorded.
   const row = attributesOfType[event.event_type] as Row<Event> | undefined;
   return row?.(event, facts, from) ?? [];
 }
@@ -328,7 +327,7 @@ const attributesOfType: { readonly [T in EventType]: Row<EventOf<T>> } = {
   ],
 };
 
-/** The same error type as on the span. */
+/** Returns the same error type as on the span. */
 function errorOf({ action, decision }: DataOf<'Action.After'>, facts: Partial<Facts>): string | undefined {
   if (decision?.outcome === 'deny') return undefined;
   if (facts.interrupted) return 'interrupted';

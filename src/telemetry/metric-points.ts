@@ -11,7 +11,7 @@ import { type Exemplar, OtlpWriter } from './otlp-writer.ts';
 import { instrumentationScope, type Plain, resourceOf } from './resource.ts';
 import { hrTime } from './spans.ts';
 
-/** The shortest range of usual queries. An earlier point may lie outside of it. */
+/** The shortest range of usual queries. An earlier point may be outside of this range. */
 const SILENCE_MS = 60_000;
 
 export interface EncodedMetrics {
@@ -21,7 +21,7 @@ export interface EncodedMetrics {
   settled: MetricState;
 }
 
-/** Undefined when the destination has accepted the newest state. */
+/** Returns undefined if the destination has accepted the newest state. */
 export function encodeMetrics(
   state: MetricState,
   nowMs: number,
@@ -49,18 +49,18 @@ export function encodeMetrics(
 
 export type Temporality = 'cumulative' | 'delta';
 
-/** Which series one body holds, and the point of each. */
+/** The series of one body, and the point of each. */
 interface Selection {
   has(series: Series): boolean;
   pointOf(series: Series): Point;
 }
 
-/** The previous values first, where a back end does not know them or has forgotten them, then the newest values. */
+/** Returns the previous values, for series that the back end does not have any more, and then the newest values. */
 function totals(lastMs: number, timeMs: number): Selection[] {
   const isAfterSilence = timeMs - lastMs > SILENCE_MS;
   return [
     {
-      // A level has no beginning at zero.
+      // A level does not start at zero.
       has: ({ metric, begun, now, sent }) =>
         !isLevel(metric) && (!begun || (isAfterSilence && now.count !== sent.count)),
       pointOf: series => point(series, series.sent, series.startMs, series.begun ? timeMs - 1 : series.startMs),
@@ -105,7 +105,7 @@ function bodyOf(
   return items === 0 ? undefined : { items, bytes: writer.metrics(resources) };
 }
 
-/** Notes what the destination accepted in a state that may have grown since it was encoded. */
+/** Stores the accepted values in a state that may have grown since it was encoded. */
 export function settleMetrics(current: MetricState, settled: MetricState): MetricState {
   const noted = structuredClone(current);
   for (const [resource, { series }] of Object.entries(settled.resources)) {
@@ -146,7 +146,7 @@ const point = (series: Series, sum: Sum, startMs: number, timeMs: number): Point
 function dataOf(metric: MetricId, points: Point[], temporality: Temporality): MetricData {
   const { name, unit, description } = metrics[metric];
   const bounds = boundsOf(metric);
-  // A level is cumulative under every preference of the standard.
+  // A level is cumulative for every temporality preference of the standard.
   const aggregationTemporality =
     temporality === 'delta' && !isLevel(metric) ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE;
   if (bounds === undefined) {

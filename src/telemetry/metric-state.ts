@@ -31,7 +31,7 @@ export interface Series {
   now: Sum;
   /** The values that the destination has accepted; the base of deltas. */
   sent: Sum;
-  /** A measurement since then, with its span. */
+  /** A measurement since the last accepted values, with its span. */
   exemplar?: { ms: number; value: number; traceId: string; spanId: string } | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface Sum {
 
 export const noMetrics = (): MetricState => ({ v: 1, version: 0, accepted: 0, lastMs: 0, resources: {} });
 
-/** The ids of the span of a count. Undefined when its trace is not sent. */
+/** Returns the ids of the span of a count; undefined if its trace is not sent. */
 export type Locate = (from: Place) => { traceId: string; spanId: string } | undefined;
 
 export interface Adding {
@@ -103,7 +103,7 @@ export function addTo(
   state.version += 1;
 }
 
-/** The census of a resource's series. It lives as long as the series object. */
+/** Caches the census of a resource's series, as long as the series object exists. */
 const censuses = new WeakMap<object, Census>();
 
 function addValue(
@@ -129,7 +129,7 @@ function exemplify(series: Series, place: Place, value: number, locate: Locate |
 }
 
 /**
- * Sets series to totals that are kept in the ledger. Counters only rise; levels go both ways. A level above zero is always
+ * Sets series to totals from the ledger. Counters only increase; levels also decrease. A level above zero is always
  * sent again, because back ends drop a series that is not repeated.
  */
 export function raiseTo(state: MetricState, resource: Plain, totals: readonly Increment[], nowMs: number): void {
@@ -142,7 +142,7 @@ export function raiseTo(state: MetricState, resource: Plain, totals: readonly In
   addTo(state, resource, missing, nowMs);
 }
 
-/** Takes over a histogram that is kept in the ledger and only grows. */
+/** Sets a series to a histogram from the ledger, which only grows. */
 export function histogramTo(
   state: MetricState,
   resource: Plain,
@@ -168,7 +168,7 @@ export function measuredOnce(metric: MetricId, total: Sum | undefined, value: nu
 const seriesIn = (state: MetricState, resource: Plain): { readonly [key: string]: Series } =>
   state.resources[JSON.stringify(metricResource(resource))]?.series ?? {};
 
-/** Metrics of the pipeline come from the ledger, which every destination reads for itself. */
+/** Metrics of the pipeline come from the ledger. Each destination reads the ledger separately. */
 const fromBooks: readonly MetricId[] = [
   'pipelineDropped',
   'pipelineRejected',
@@ -202,7 +202,9 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
   to.version += 1;
 }
 
-/** Gives up the values that the destination has not accepted. Returns the number of versions. The caller owns the state. */
+/**
+ * Drops the values that the destination has not accepted. Returns the number of versions. The caller owns the state.
+ */
 export function giveUp(state: MetricState): number {
   const versions = state.version - state.accepted;
   for (const { series } of Object.values(state.resources))
@@ -211,7 +213,7 @@ export function giveUp(state: MetricState): number {
   return versions;
 }
 
-/** Removes the series of a session. False when there is none. The caller owns the state. */
+/** Removes the series of a session. Returns false if there is none. The caller owns the state. */
 export function forgetSession(state: MetricState, session: string): boolean {
   let isChanged = false;
   for (const { series } of Object.values(state.resources))
@@ -238,8 +240,7 @@ function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attribute
 const jsonOf = (value: unknown): string => (typeof value === 'string' ? quoted(value) : JSON.stringify(value));
 
 /**
- * Keys by unsorted attributes. The same few series repeat, and sorting costs more than counting. A cache, so that it
- * needs no owner.
+ * Caches keys by unsorted attributes: the same few series repeat, and sorting costs more than counting.
  */
 const seriesKeys = new Map<string, string>();
 

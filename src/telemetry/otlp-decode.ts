@@ -1,8 +1,8 @@
 /**
- * From OTLP's protobuf to OTLP/JSON: ids in hex, 64-bit numbers as text, enumerations as numbers, bytes in base64.
- * For people (`console`, `file`), for receivers that take JSON only, and for the receiver of the demo.
+ * Converts OTLP's protobuf to OTLP/JSON: ids in hex, 64-bit numbers as text, enumerations as numbers, bytes in base64.
+ * It serves the providers `console` and `file`, receivers that accept only JSON, and the receiver of the demo.
  *
- * One table for each message; fields that a newer OTLP adds are left out, as its rules for unknown fields want.
+ * There is one table for each message. Fields of a newer OTLP are left out, as its rules for unknown fields require.
  */
 import { fieldsOf, isFields, text } from '../lib/read.ts';
 import { bigVarintAt, fieldsIn, NotProtobuf, varintAt } from './wire.ts';
@@ -10,7 +10,7 @@ import { bigVarintAt, fieldsIn, NotProtobuf, varintAt } from './wire.ts';
 export type Json = string | number | boolean | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
-/** Undefined when the bytes are no such request. */
+/** Returns undefined if the bytes are not a valid request. */
 export function decodeRequest(signal: 'traces' | 'metrics' | 'logs', bytes: Uint8Array): JsonObject | undefined {
   return decode(bytes, { 1: ['message', roots[signal], () => resources[signal], 'repeated'] });
 }
@@ -20,7 +20,9 @@ export interface PartialSuccess {
   message: string;
 }
 
-/** The answer of a receiver. An empty body is full success; undefined: the bytes are no answer. */
+/**
+ * Decodes the answer of a receiver. An empty body is full success. Returns undefined if the bytes are not an answer.
+ */
 export function decodeAnswer(bytes: Uint8Array, isJson: boolean): PartialSuccess | undefined {
   const answer = isJson ? parsed(bytes) : decode(bytes, { 1: ['message', 'partialSuccess', () => partialSuccess] });
   if (!isFields(answer)) return undefined;
@@ -39,7 +41,7 @@ function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch {
-    // Proxies may answer with a page. The caller reports that the body was no OTLP answer.
+    // Proxies may answer with a web page. The caller reports that the body was not an OTLP answer.
     return undefined;
   }
 }
@@ -268,7 +270,7 @@ function read(
       object[name] = scalar(bytes, view, field.from, field.end, kind, field.wire).value;
       continue;
     }
-    // Repeated numbers come packed or one by one; readers must take both.
+    // Repeated numbers are packed or separate fields; readers must accept both.
     const wire = field.wire === 2 ? wireOf(kind) : field.wire;
     object[name] ??= [];
     for (let at = field.from; at < field.end; ) {

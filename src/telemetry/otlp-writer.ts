@@ -1,6 +1,6 @@
 /**
- * OTLP requests of spans, records and metrics as protobuf: the same bytes that the official serializers write for the same
- * values (a test compares them), in one pass over the values.
+ * Writes OTLP requests of spans, records and metrics as protobuf, in one pass over the values. The bytes are equal to
+ * those of the official serializers (a test compares them).
  */
 import { ValueType } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
@@ -21,7 +21,7 @@ import type { MappedSpan } from './spans.ts';
 
 type Scope = ReadableSpan['instrumentationScope'];
 
-/** An exemplar is a measurement that names the span it was taken in. */
+/** An exemplar is a measurement with the ids of its span. */
 export interface Exemplar {
   time: readonly [number, number];
   value: number;
@@ -186,7 +186,7 @@ function writeRecord(out: ProtobufBuffer, record: ReadableLogRecord | MappedReco
   if (record.eventName) out.textField(0x62, record.eventName);
 }
 
-/** Sums and histograms with bounds; there are no others here. */
+/** Writes a sum or a histogram with bounds. Other kinds of metrics are not used. */
 function writeMetric(out: ProtobufBuffer, metric: MetricData): void {
   const { name, description, unit, valueType } = metric.descriptor;
   const start = out.open(0x12, 3);
@@ -253,7 +253,7 @@ function writeExemplar(
   out.close(start, 1);
 }
 
-/** Writes the parts as `clean` would put them into one object. Returns how many attributes the limits dropped. */
+/** Writes the parts as `clean` would join them. Returns the number of attributes that the limits dropped. */
 function attributesInParts(out: ProtobufBuffer, tag: number, { parts, limits }: InParts): number {
   const longest = limits.valueLength;
   let count = 0;

@@ -1,14 +1,14 @@
 /**
- * Writes protobuf messages in one pass, without an object per field: a growing buffer, fields, and messages whose length
- * is filled in when they close. It knows the attributes of OTLP, because most of what is written are attributes, and most
- * of them repeat the ones of the item before.
+ * Writes protobuf messages in one pass into a growing buffer, without an object per field. The length of a message is
+ * written when the message is closed. Attributes of OTLP have a special function, because most fields are attributes,
+ * and most of them are equal to those of the previous item.
  */
 import type { AttributeValue } from '@opentelemetry/api';
 import type { AnyValue } from '@opentelemetry/api-logs';
 
 export type Value = AttributeValue | AnyValue | undefined;
 
-/** A name as a field, and where the attribute of that name was written last. */
+/** A name as an encoded field, and the position of the last written attribute with this name. */
 interface KnownName {
   field: Uint8Array;
   tag: number;
@@ -36,12 +36,12 @@ export class ProtobufBuffer {
     this.edition += 1;
   }
 
-  /** A copy of what was written since `begin`. */
+  /** Returns a copy of the bytes since `begin`. */
   written(): Uint8Array {
     return Uint8Array.prototype.slice.call(this.bytes, 0, this.at);
   }
 
-  /** A tag of two bytes, and a number of 32 bits. */
+  /** Writes a tag of two bytes, and a number of 32 bits. */
   longTagFixed32Field(first: number, second: number, number: number): void {
     this.need(1);
     this.bytes[this.at++] = first;
@@ -52,7 +52,7 @@ export class ProtobufBuffer {
     for (const name in of) this.attribute(tag, name, of[name]);
   }
 
-  /** Most texts are those of the item before: the session, its agent, its turn. */
+  /** Writes an attribute. Most texts are equal to those of the previous item: the session, its agent, its turn. */
   attribute(tag: number, name: string, of: Value): void {
     const known = this.knownName(name);
     if (typeof of === 'string' && known.value === of && known.edition === this.edition && known.tag === tag) {
@@ -141,8 +141,8 @@ export class ProtobufBuffer {
   }
 
   /**
-   * Begins a message, with room for a length of so many bytes; `close` writes it there, and moves the rest if it has
-   * others.
+   * Begins a message, with `room` bytes for its length. `close` writes the length, and moves the content if the length
+   * needs a different number of bytes.
    */
   open(tag: number, room: number): number {
     this.need(1 + room);
@@ -191,7 +191,7 @@ export class ProtobufBuffer {
     this.fixed64(number);
   }
 
-  /** Of a count: whole, and not below 0. */
+  /** Writes a count: an integer that is not negative. */
   fixed64(number: number): void {
     this.need(8);
     this.at = this.bytes.writeUInt32LE(number % 0x100000000, this.at);
@@ -215,7 +215,7 @@ export class ProtobufBuffer {
     this.at = this.bytes.writeUInt32LE(number >>> 0, this.at);
   }
 
-  /** Seconds and nanoseconds as one 64-bit number of nanoseconds, in two halves that are exact each. */
+  /** Writes seconds and nanoseconds as one 64-bit number of nanoseconds, in two halves, which are both exact. */
   timeField(tag: number, [seconds, nanos]: readonly [number, number]): void {
     this.need(9);
     this.bytes[this.at++] = tag;
@@ -242,7 +242,7 @@ export class ProtobufBuffer {
 
   textField(tag: number, text: string): void {
     const { length } = text;
-    // Three bytes a character at most, five for the length.
+    // A character has at most three bytes, the length at most five.
     this.need(6 + length * 3);
     const here = this.bytes;
     here[this.at++] = tag;

@@ -8,15 +8,15 @@ export interface ResourceFacts {
   serviceName: string | undefined;
   attributes: Readonly<Record<string, string>>;
   installation: string;
-  /** Of the machine, or a hash of it, where that was asked for. */
+  /** The name of the machine, or its hash, if the configuration asks for it. */
   hostName?: string | undefined;
 }
 
 export type Plain = Readonly<Record<string, string>>;
 
 /**
- * The resource. It is the same for all sessions of an agent on a machine under one configuration, and names no session,
- * process or person.
+ * Returns the attributes of the resource. They are the same for all sessions of an agent on a machine with the same
+ * configuration, and do not identify a session, process or person.
  */
 export function resourceAttributes(facts: ResourceFacts): Plain {
   const service = facts.serviceName ?? facts.attributes[stable.serviceName] ?? facts.agent;
@@ -51,7 +51,7 @@ export function resourceOf(attributes: Plain): Resource {
   };
 }
 
-/** The same with the version of the agent that each item states. A version that the user configured stays. */
+/** Returns resources with the version of the agent that each item states. A version that the user configured stays. */
 export function versioned(attributes: Plain): (version: string | undefined) => Resource {
   const base = resourceOf(attributes);
   const known = new Map<string | undefined, Resource>([[undefined, base]]);
@@ -65,7 +65,7 @@ export function versioned(attributes: Plain): (version: string | undefined) => R
   };
 }
 
-/** UUID-shaped, over the namespace that the convention prescribes for service instances. */
+/** Returns a UUID in the namespace that the convention defines for service instances. */
 function instanceId(facts: ResourceFacts): string {
   const { attributes = {} } = facts;
   // Most machines set no attributes, and this runs in each round.
@@ -81,7 +81,7 @@ function instanceId(facts: ResourceFacts): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** A text that stands for a person, a machine or a content without saying it. */
+/** Returns true if a text is a hash of a person, a machine or content. */
 export const isHash = (text: string): boolean => text.startsWith('hmac-sha256:');
 
 const sorted = (attributes: Record<string, string>): Plain =>

@@ -1,4 +1,4 @@
-/** The session that an encoded span, a log record or a line of events belongs to. */
+/** Finds the session of an encoded span, a log record or a line of events. */
 import { type Event, rootSessionOf } from '../event/event.ts';
 import { development } from './names.ts';
 import { type Field, fieldsIn } from './wire.ts';
@@ -6,7 +6,7 @@ import { type Field, fieldsIn } from './wire.ts';
 /** The field of the attributes in a span and in a log record. */
 const ATTRIBUTES = { traces: 9, logs: 6 } as const;
 
-/** The value of `session.id`, which each span and record of ours has. `bytes` must be a request. */
+/** Returns the value of `session.id`, which all of our spans and records have. `bytes` must be a valid request. */
 export function sessionOfItem(signal: keyof typeof ATTRIBUTES, bytes: Uint8Array, item: Field): string | undefined {
   for (const attribute of fieldsIn(bytes, item.from, item.end)) {
     if (attribute.number !== ATTRIBUTES[signal] || attribute.wire !== 2) continue;
@@ -29,7 +29,7 @@ export function isLineOfSession(line: string, session: string): boolean {
     const event = JSON.parse(line) as Event;
     return [event.session_id, event.parent_session_id, rootSessionOf(event)].includes(session);
   } catch {
-    // Half a line of another writer, or another format.
+    // The line is an incomplete line of another writer, or has another format.
     return false;
   }
 }

@@ -33,7 +33,7 @@ export function fromSpan(span: FinishedSpan, agent: string, known: Known, wideni
     case 'action': {
       const about = { name: span.name, tool: span.tool, isMcp: span.mcpServer !== undefined };
       const name = span.subagent === undefined ? agent : subagentOnMetrics(span.agent, widening);
-      // An action that never ran has no duration.
+      // A denied action did not run, so it has no duration.
       const isTimed = span.outcome !== 'denied' && span.duration !== 'none';
       return [
         ...(isTimed ? actionDurations(span, name, known, { seconds, error }) : []),
@@ -68,7 +68,9 @@ function actionDurations(
   return [duration, { metric: 'mcpDuration', attributes: call, value: seconds }];
 }
 
-/** The question is counted with its own event. Here the answer is counted, how long it took, and the risk. */
+/**
+ * Counts the answer to a question, the time until the answer, and the risk. The event of the question counts itself.
+ */
 function actionDecisions({ decision, waitMs, risk }: ActionSpan, about: Acted, known: Known): Increment[] {
   const all: Increment[] = [];
   if (decision !== undefined && decision.outcome !== 'ask')
@@ -94,7 +96,7 @@ const errorKinds = new Set([
   'abandoned',
 ]);
 
-/** Or what a server answered. How a model fails agents have words of their own for. */
+/** Returns a known error type or an HTTP status unchanged. Agent-specific model errors map to `model_error`. */
 const errorKind = (type: string, kind: FinishedSpan['kind']): string => {
   if (errorKinds.has(type) || /^[45]\d\d$/.test(type)) return type;
   return kind === 'chat' ? 'model_error' : '_OTHER';

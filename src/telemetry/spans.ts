@@ -14,7 +14,7 @@ import { spanIdOf, traceIdOf } from './ids.ts';
 import { COMPACTION_OPERATION, development, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
 
-/** As the standard's variables set them. */
+/** The limits that the `OTEL_*` variables of the standard set. */
 export interface Limits {
   span: AttributeLimits & { links: number };
   log: AttributeLimits;
@@ -28,21 +28,21 @@ export interface SpanContextFacts {
   providerOf?: ((model: string) => string | undefined) | undefined;
   denyAsError: boolean;
   semconv?: 'v1.36' | 'both' | undefined;
-  /** Spans are named as the Python package of this name did, which called the agent so. */
+  /** The agent's name in the Python package `otel-hooks`. If set, spans are named as by that package. */
   formerName?: string | undefined;
-  /** Turns have no spans: what hangs under one hangs under its session. */
+  /** Turns have no spans. Their children become children of the session. */
   turns?: 'off' | undefined;
   caller?: Caller | undefined;
   /** Part of the ids, for a session whose start another process got. Absent: ids depend on the session only. */
   idScope?: string | undefined;
   limits: Limits;
-  /** Absent: as it comes, with hashes of prompts and answers alone. */
+  /** Absent: the default, which is only hashes of prompts and answers. */
   content?: ContentFacts | undefined;
   /** The user and the machine, if configured. */
   user?: string | undefined;
 }
 
-/** The trace that a session was started in. */
+/** The trace in which a session was started. */
 export interface Caller {
   policy: 'link' | 'parent';
   traceId: string;
@@ -51,7 +51,7 @@ export interface Caller {
   flags?: number | undefined;
 }
 
-/** A span as it leaves; its attributes are in parts, which the writer joins. */
+/** A span in the form in which it is sent; its attributes are in parts, which the writer joins. */
 export interface MappedSpan extends Omit<ReadableSpan, 'attributes' | 'droppedAttributesCount'>, InParts {}
 
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): MappedSpan {
@@ -263,7 +263,7 @@ const attributesOfKind: {
 };
 
 function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes[] {
-  // The row of a kind takes the spans of that kind, which the compiler cannot see through the index.
+  // The row of a kind takes the spans of that kind, but the compiler cannot infer this from the index.
   const row = attributesOfKind[span.kind] as (span: FinishedSpan, facts: SpanContextFacts) => Attributes[];
   return row(span, facts);
 }
@@ -274,10 +274,10 @@ export const providerFor = (
   { provider, providerOf }: Partial<Pick<SpanContextFacts, 'provider' | 'providerOf'>>,
 ): string | undefined => provider ?? (model === undefined ? undefined : providerOf?.(model));
 
-/** What an MCP server carries out runs outside of the agent. */
+/** Actions of an MCP server run outside of the agent, so their type is `extension`. */
 export const toolTypeOf = (server: string | undefined): string => (server === undefined ? 'function' : 'extension');
 
-/** Which system, as version 1.36 spells it where it spells it otherwise. */
+/** The names of providers that version 1.36 of the conventions spells differently. */
 const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };
 export const formerSystem = (provider: string): string => own(formerSystems, provider) ?? provider;
 
@@ -289,7 +289,7 @@ export function named(attributes: Attributes, semconv: SpanContextFacts['semconv
   return semconv === 'both' ? { ...attributes, ...system } : { ...others, ...system };
 }
 
-/** The attributes of content are the same under both names. */
+/** Adds the attributes under the names of the Python package. The values of content are the same under both names. */
 function withFormer(attributes: Attributes, span: FinishedSpan, { formerName }: SpanContextFacts): Attributes {
   return formerName === undefined ? attributes : { ...attributes, ...formerAttributes(span, formerName, attributes) };
 }
@@ -314,7 +314,7 @@ const tokensOf = ({ input, output }: Sums): number | undefined =>
 function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attributes {
   const isPartial = complete ? undefined : false;
   return {
-    // The agent's own sums do not state a number of responses.
+    // Sums that the agent states do not include the number of responses.
     [ours.modelCalls]: usage.calls === 0 ? undefined : usage.calls,
     [development.inputTokens]: usage.input,
     [development.outputTokens]: usage.output,
@@ -342,7 +342,7 @@ const decision = ({ decision: known }: { decision: FinishedDecision | undefined 
   ...decisionFacts(known),
 });
 
-/** The trace of the program that started the agent, if it is only a link. */
+/** Returns a link to the trace of the program that started the agent, if the configuration asks for a link. */
 function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableSpan['links'] {
   if (span.parent !== undefined || span.trace.segment !== 0 || caller?.policy !== 'link') return [];
   const { traceId, spanId, flags: traceFlags = TraceFlags.SAMPLED } = caller;
@@ -354,7 +354,7 @@ function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableS
   ];
 }
 
-/** The trace in which the session started, of a session that has ids of its own in this process. */
+/** Returns a link to the trace in which the session started, if the session has different ids in this process. */
 function startLink(span: FinishedSpan, { agent, idScope }: SpanContextFacts): ReadableSpan['links'] {
   const { session, segment } = span.trace;
   if (idScope === undefined || span.kind !== 'session' || segment !== 0) return [];
@@ -371,11 +371,11 @@ export const spansToSend = (
 ): readonly FinishedSpan[] =>
   spans.some(span => isUnsent(span, turns)) ? spans.filter(span => !isUnsent(span, turns)) : spans;
 
-/** A sum over several compactions is counted, and is no span. */
+/** A sum over several compactions is counted, but is not sent as a span. */
 const isUnsent = (span: FinishedSpan, turns: SpanContextFacts['turns']): boolean =>
   span.kind === 'turn' ? turns === 'off' : span.kind === 'chat' && span.untold === 'several';
 
-/** The id of a span on the wire: where turns have none, that of the session which they are part of. */
+/** Returns the id of a span on the wire. If turns have no spans, a turn has the id of its session. */
 export function wireSpanId(
   key: SpanKey,
   { session, segment }: TraceKey,
@@ -391,7 +391,9 @@ const scoped = (agent: string, scope: string | undefined): string =>
 const scopedSpanId = (key: SpanKey, { agent, idScope }: Pick<SpanContextFacts, 'agent' | 'idScope'>): string =>
   spanIdOf(scoped(agent, idScope), key);
 
-/** The id of a trace on the wire: ours, or that of the caller whose part the session is. */
+/**
+ * Returns the id of a trace on the wire: our computed id, or the id of the caller's trace that contains the session.
+ */
 export function wireTraceId(
   trace: TraceKey,
   { caller, idScope }: Pick<SpanContextFacts, 'caller' | 'idScope'>,

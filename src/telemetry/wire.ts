@@ -1,7 +1,8 @@
-/** Protobuf's wire format, as much of it as OTLP uses. Positions are offsets into the one buffer that is read. */
+/** The part of protobuf's wire format that OTLP uses. Positions are offsets into the buffer that is read. */
 
 /**
- * What bytes from a disk or a server may be: anything. Readers throw this, their exported callers turn it into a value.
+ * Bytes from a disk or a server may not be protobuf. Readers throw this error, and their exported callers return a
+ * value for it.
  */
 export class NotProtobuf extends Error {}
 
@@ -9,9 +10,9 @@ export interface Field {
   number: number;
   /** 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes. */
   wire: number;
-  /** Of the tag. */
+  /** The offset of the tag. */
   start: number;
-  /** Of the value: for length-delimited ones behind the length. */
+  /** The offset of the value; for length-delimited fields, the offset after the length. */
   from: number;
   end: number;
 }
@@ -39,7 +40,7 @@ export function* fieldsIn(bytes: Uint8Array, from: number, end: number): Generat
   }
 }
 
-/** Exact up to 2^53; what is larger is no length and no tag, and 64-bit numbers are read by `bigVarintAt`. */
+/** Exact up to 2^53. Tags and lengths are never larger; `bigVarintAt` reads 64-bit numbers. */
 export function varintAt(bytes: Uint8Array, from: number, end: number): { value: number; end: number } {
   let value = 0;
   let scale = 1;

@@ -1,6 +1,6 @@
 /**
- * Reads the files of agents from the disk. Paths come from payloads, so anything but a regular file (a pipe, a device, a
- * folder) counts as missing, opening never waits, and nothing is written.
+ * Reads the files of agents from the disk. Paths come from payloads, so only a regular file is read: a pipe, a device
+ * or a folder counts as missing. Opening a file never blocks, and no file is written.
  */
 import { fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
@@ -9,20 +9,20 @@ import type { Look } from '../agents/contract/contract.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
 import { isTrustedOwner } from '../lib/trusted-owner.ts';
 
-/** A packed file of rows (`.jsonl.zst`) is found under its former name. */
+/** Access to the disk. A packed file of rows (`.jsonl.zst`) is found under its name before it was packed. */
 export interface Eyes extends Look {
-  /** Packed files that cannot be read, by their former names, with the reason. */
+  /** Packed files that cannot be read, by their names before they were packed, with the reason. */
   readonly unread: ReadonlyMap<string, Unread>;
   stat(path: string): FileStat | undefined;
   isFolder(path: string): boolean;
-  /** Returns fewer bytes at the end of the file, and none if it is gone. */
+  /** Returns fewer bytes at the end of the file, and none if the file was removed. */
   read(path: string, at: number, length: number): Buffer;
 }
 
 export interface FileStat {
   sizeBytes: number;
   writtenMs: number;
-  /** Whether the file belongs to neither this user nor root. */
+  /** True if the file belongs to neither this user nor root. */
   isForeign?: true;
 }
 
@@ -46,13 +46,13 @@ export const plainName = (path: string): string => path.replace(/(?<=\.jsonl)\.z
 type Unpack = (packed: Buffer, options: { maxOutputLength: number }) => Buffer;
 const { zstdDecompressSync = null } = zlib as { zstdDecompressSync?: Unpack };
 
-/** `unpack`: null when this Node has no zstd (before 22.15). */
+/** `unpack` is null if this version of Node has no zstd (before 22.15). */
 export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   /** Cached starts of files. They do not change, and every reading needs them. */
   const heads = new Map<string, string>();
   const unread = new Map<string, Unread>();
   /**
-   * The last one that was unpacked: of a file the size, the beginning and the rows are asked for one after the other.
+   * Caches the last unpacked file, because callers ask for the size, the beginning and the rows of a file one by one.
    */
   let last: { version: string; writtenMs: number; bytes: Buffer } | undefined;
 
@@ -90,7 +90,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
       try {
         return [...new Set(readdirSync(folder).map(plainName))].sort().slice(0, MOST_NAMES);
       } catch {
-        // Not a folder, or not readable: no names.
+        // The path is not a folder, or the folder is not readable.
         return [];
       }
     },
@@ -112,7 +112,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
       try {
         return isAbsolute(path) && statSync(path).isDirectory();
       } catch {
-        // Gone, or not reachable.
+        // The file was removed, or is not accessible.
         return false;
       }
     },
@@ -126,12 +126,14 @@ function statOf(file: number): FileStat {
   return isTrustedOwner(uid) ? stat : { ...stat, isForeign: true };
 }
 
-/** Most paths that are looked at do not exist, and an error of the system costs ten times as much as this. */
+/**
+ * Checks a path before it is opened. Most paths do not exist, and an exception costs ten times as much as this check.
+ */
 function isThere(path: string): boolean {
   try {
     return isAbsolute(path) && statSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch {
-    // Not reachable, or no path at all.
+    // The path is invalid or not accessible.
     return false;
   }
 }
@@ -141,7 +143,7 @@ function withFile<T>(path: string, use: (file: number) => T): T | undefined {
   try {
     return withRegularFile(path, use);
   } catch {
-    // Gone or not readable: the same as missing, and tried again later.
+    // The file was removed or is not readable. It counts as missing, and is tried again later.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the rows of a file from an offset on. A line that is no row is counted and skipped. */
+/** Reads the rows of a file from an offset on. A line that is not a row is counted and skipped. */
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
 import { isFields } from '../lib/read.ts';
@@ -7,9 +7,12 @@ import type { Eyes } from './eyes.ts';
 
 /** A longer line is scanned, not parsed. */
 const LONGEST_PARSED = 8 * 1024 * 1024;
-/** A line with more values is scanned as well: parsed, it would be many times as large as its text. */
+/** A line with more values is scanned, because its parsed form would be many times as large as its text. */
 const MOST_VALUES = 1_000_000;
-/** A longer line is first read with its long texts cut, if that is enough for its reader. */
+/**
+ * A longer line is first read with its long texts cut. If the reader needs the texts, the line is read again as a
+ * whole.
+ */
 const LONG = 8 * 1024;
 /** A longer line is skipped. */
 const LONGEST_READ = 128 * 1024 * 1024;
@@ -18,7 +21,7 @@ const NEWLINE = 0x0a;
 
 export interface Row {
   fields: Fields;
-  /** Where the next row begins. */
+  /** The offset at which the next row begins. */
   end: number;
 }
 
@@ -26,7 +29,7 @@ export interface Rows {
   /** The next row. The same row is returned until `take` is called. */
   peek(): Row | undefined;
   take(): void;
-  /** Without a next row: the end of what was read, without an incomplete last line. */
+  /** Returns the end of the complete lines, if there is no next row. */
   reached(): number;
 }
 
@@ -68,7 +71,7 @@ export function rowsFrom(
 
 /** The lines of a part of a file, read in steps. */
 class Lines {
-  /** Where the next line begins. */
+  /** The offset at which the next line begins. */
   at: number;
   private chunk: Buffer = Buffer.alloc(0);
   /** The place of the chunk's first byte in the file. */
@@ -87,7 +90,7 @@ class Lines {
     this.odd = odd;
   }
 
-  /** The bytes of the next line. Undefined at the end, and before a last line that is not complete yet. */
+  /** Returns the next line; undefined at the end, and before an incomplete last line. */
   next(): Buffer | undefined {
     for (;;) {
       const newline = this.chunk.indexOf(NEWLINE, this.at - this.base);
@@ -104,7 +107,7 @@ class Lines {
     }
   }
 
-  /** A last line without a newline: it is complete, or still being written. */
+  /** Returns a last line without a newline if it is complete, and not still being written. */
   private last(rest: Buffer, read: number): Buffer | undefined {
     if (rest[rest.length - 1] !== 0x7d || !isWhole(rest)) return undefined;
     this.at = read;
@@ -121,7 +124,7 @@ class Lines {
     return true;
   }
 
-  /** A line that is longer than a step is read in ever longer steps, so that its bytes are copied a few times only. */
+  /** Continues a line that is longer than a step. The steps grow, so that its bytes are copied only a few times. */
   private readOn(rest: Buffer, read: number): boolean {
     const step = this.eyes.read(this.path, read, Math.min(Math.max(STEP_BYTES, rest.length), this.size - read));
     if (step.length === 0) return false;

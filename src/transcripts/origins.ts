@@ -1,6 +1,6 @@
 /**
- * The first row of a transcript file names its origin. A fork begins with the rows of another session, so the session
- * that an origin belongs to is remembered in a document for each agent.
+ * The first row of a transcript file has the origin of the file. A fork begins with the rows of another session. So a
+ * document for each agent stores the session that owns each origin.
  */
 
 export interface Kin {
@@ -11,7 +11,7 @@ export interface Kin {
 /** Sessions by the origins of an agent's transcripts, the newest last. */
 export type Owners = { readonly [origin: string]: readonly [key: string, session: string] };
 
-/** The session that the origin belongs to, and the owners with it where it is new. */
+/** Returns the session that owns the origin and, if the origin is new, the changed owners. */
 export function ownerOf(owners: Owners, origin: string, session: Kin): { owner: Kin; changed?: Owners } {
   const short = origin.slice(0, 64);
   const known = Object.hasOwn(owners, short) ? owners[short] : undefined;

@@ -1,7 +1,7 @@
 /**
- * Reads on in the transcripts of a session: from the last offset of each file, in the order of time over all files, up to
- * a given time. The offsets are part of the session's state and are committed with it, so a row is passed on in the same
- * round that moves its offset.
+ * Continues to read the transcripts of a session: from the last offset of each file, in the order of time over all
+ * files, up to a given time. The offsets are part of the session's state and are committed with it, so the round that
+ * records a row also moves the offset.
  */
 import {
   type DocumentReader,
@@ -32,11 +32,11 @@ export interface ReadingOn {
   env: Readonly<Record<string, string | undefined>>;
   eyes: Eyes;
   hash: (content: string) => string;
-  /** Rows of a later time are read later. */
+  /** Later rows are read in a later call. */
   untilMs: number;
-  /** Results of actions are kept, so their rows are read whole. */
+  /** True if results of actions are kept. Then their rows are read as a whole. */
   keepsResults: boolean;
-  /** The bytes that may still be read. Changed in place. */
+  /** The number of bytes that may still be read. Changed in place. */
   budget: { bytes: number };
   /** The first offset to read: the Python package sent everything before it. */
   begin?: ((path: string) => number) | undefined;
@@ -54,23 +54,23 @@ export interface TranscriptListener {
 export interface Origin {
   atMs: number | undefined;
   subagent: string | undefined;
-  /** The file was written anew, or is read whole each time: ids older than the remembered ones must be looked up. */
+  /** True if the file was rewritten, or is read as a whole each time. Then ids are also compared with the journal. */
   isAgain: boolean;
   /** The version of the agent, as the file states it. */
   version?: string | undefined;
 }
 
 export interface ReadOn {
-  /** The budget was used up before the end of the files. */
+  /** True if the budget was used up before the end of the files. */
   isMore: boolean;
-  /** At least one file exists. */
+  /** True if at least one file exists. */
   isThere: boolean;
   /** Modification time of the newest file. */
   writtenMs: number;
 }
 
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
-/** Most values of a document, which parsed can be thirty times as large as its text. */
+/** The largest number of values in a document, whose parsed form can be thirty times as large as its text. */
 export const MOST_VALUES = 4_000_000;
 const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
 /** A database empties its log at about 4 MB. */
@@ -91,7 +91,7 @@ export function readOn(readingOn: ReadingOn): ReadOn {
     const known = own(state.files, name) ?? firstLook(readingOn, read, file.path);
     put(state.files, name, known);
     if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
-      // No session writes so much, so the file is skipped.
+      // The file is larger than that of any session, so it is skipped.
       if (known.version === undefined) readingOn.listener.odd('large_file');
       known.version = 'large';
       continue;
@@ -112,7 +112,7 @@ function firstLook({ state, eyes, begin }: ReadingOn, { format }: Reader, path: 
   return { at, mark, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
 }
 
-/** Passes on what waits in the readers' memories for further rows. */
+/** Reports the readings that wait in the readers' memories for further rows. */
 export function tellRest(readingOn: ReadingOn): void {
   const { transcript, state } = readingOn;
   for (const file of filesOf(readingOn)) {
@@ -148,7 +148,7 @@ function opened({ session, eyes }: ReadingOn, file: TranscriptFile): ReadFile {
   return { ...file, root: session, companions };
 }
 
-/** Undefined when the reader fails. The failure is counted where the row itself is read. */
+/** Returns undefined if the reader fails. The failure is counted when the row is read. */
 function safely<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -157,7 +157,7 @@ function safely<T>(read: () => T): T | undefined {
   }
 }
 
-/** A row that fails is counted and skipped, so that the rows behind it are read. */
+/** Reports a row. A row that fails is counted and skipped, so that the rows after it are read. */
 function report(readingOn: ReadingOn, entry: TranscriptEntry, from: Origin): void {
   try {
     readingOn.listener.report(entry, from);
@@ -186,7 +186,7 @@ interface Cursor {
   known: FileState;
   rows: Rows;
   memory: ReturnType<typeof memoryOver>;
-  /** The time of rows without a time of their own or of an earlier row. */
+  /** The time of rows if neither the row nor an earlier row has a time. */
   writtenMs: number;
   /** The next row with its time, which is never before the time of the previous row. */
   next: { row: Row; atMs: number | undefined; orderMs: number } | undefined;
@@ -246,7 +246,7 @@ function timeOf(fields: Fields, reader: LineReader): number | undefined {
   return Number.isFinite(atMs) ? atMs : undefined;
 }
 
-/** Reads the rows of all files in the order of time. True when the budget ended before the rows. */
+/** Reads the rows of all files in the order of time. Returns true if the budget was used up before the end. */
 function merge(readingOn: ReadingOn, cursors: Cursor[]): boolean {
   const { untilMs, budget, eyes } = readingOn;
   let isMore = false;
@@ -320,7 +320,7 @@ function readDocument(
         readingOn.listener.odd('large_document');
         return undefined;
       } catch {
-        // Half written: the next version is read.
+        // The document is incomplete. Its next version is read.
         return undefined;
       }
     },

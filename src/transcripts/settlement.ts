@@ -1,7 +1,7 @@
 /**
- * Which closed spans of a session settle now, and how: as `read` when the transcript was read past their end; as `timeout`
- * when the wait is over, and then the sums say that they are incomplete; as `absent` when there is no transcript. The round
- * journals the verdict, so that a journal that is read again settles at the same place.
+ * Decides which closed spans of a session settle now, and with which verdict. `read`: the transcript was read past
+ * their end. `timeout`: the wait is over, and the sums are marked as incomplete. `absent`: there is no transcript. The
+ * round journals the verdict, so that a replay of the journal settles the spans at the same event.
  */
 import { dirname } from 'node:path';
 import type { Transcript } from '../agents/contract/contract.ts';
@@ -18,17 +18,17 @@ export interface TranscriptAccess {
   home: string;
   env: Readonly<Record<string, string | undefined>>;
   nowMs: number;
-  /** How long a closed span waits for its transcript. */
+  /** The times that closed spans wait for their transcript. */
   waits: Waits;
-  /** The bytes that this round may still read. Changed in place. */
+  /** The number of bytes that this round may still read. Changed in place. */
   budget: { bytes: number };
-  /** State folders of the Python package, which may note what it sent. */
+  /** State folders of the Python package, which may record what it sent. */
   formerStates?: readonly string[] | undefined;
-  /** The committed journal of a session, for the ids of a file that is read again. */
+  /** Returns the committed journal of a session, for the ids of a file that is read again. */
   journal(key: string): string | undefined;
-  /** The session that owns a first row. An unknown row belongs to this session from now on. */
+  /** Returns the session that owns an origin. This session becomes the owner of an unknown origin. */
   owner(agent: string, origin: string, of: Kin): Kin;
-  /** Whether events of this session exist or are about to be read. */
+  /** Returns true if events of this session exist or will be read in this round. */
   knows(key: string): boolean;
 }
 
@@ -37,9 +37,9 @@ export interface Waits {
   subagentMs: number;
 }
 
-/** How long delivery waits for the tail of a transcript. */
+/** The times that delivery waits for the end of a transcript. */
 export const patient: Waits = { turnMs: 10_000, subagentMs: 60_000 };
-/** A person waits for the command: only the present content counts. */
+/** Commands that a person waits for use only the present content. */
 export const impatient: Waits = { turnMs: 0, subagentMs: 0 };
 
 /** A hook may arrive this much later than a hook that began after it. */
@@ -67,7 +67,7 @@ export interface Verdict {
   reason: Reason;
 }
 
-/** The verdicts of this moment, in the order in which the spans were closed. */
+/** Returns the verdicts at this time, in the order in which the spans were closed. */
 export function verdictsOn(
   state: SessionState,
   transcript: Transcript,
@@ -82,7 +82,7 @@ export function verdictsOn(
   const waits: Waiting = { transcripts, held, result, access, isOver };
   const isNowhere = !result.isThere && isHopeless(state, transcript, access);
   if (!isNowhere) return [...turnVerdicts(waits), ...sessionVerdicts(waits)];
-  // Without a transcript, only a hook that is still on its way could state more.
+  // Without a transcript, only a hook that has not arrived yet could add facts.
   if (hasFreshWordless(waits) && !isOver) return [];
   return held.map(({ of, span }) => ({ of, kind: span.kind, reason: 'absent' }));
 }
@@ -95,7 +95,7 @@ interface Waiting {
   isOver: boolean;
 }
 
-/** Notes when each closed span began to wait, and forgets the spans that have left. */
+/** Stores the time at which each closed span began to wait, and removes the spans that were emitted. */
 function noteWaits(transcripts: TranscriptState, held: readonly Held[], nowMs: number): void {
   const names = new Set(held.map(({ of }) => of));
   for (const of of Object.keys(transcripts.waits)) if (!names.has(of)) delete transcripts.waits[of];
@@ -108,8 +108,9 @@ function hasFreshWordless({ transcripts, held, access }: Waiting): boolean {
 }
 
 /**
- * Turns and subagents settle when the transcript was read past their end, or when they have waited long enough. An action
- * settles with its subagent or its turn, which was closed after it: so the spans are visited from the last to the first.
+ * Turns and subagents settle when the transcript was read past their end, or when their wait is over. An action settles
+ * with its subagent or its turn. These were closed after the action, so the spans are visited from the last to the
+ * first.
  */
 function turnVerdicts(waiting: Waiting): Verdict[] {
   const { transcripts, held } = waiting;
@@ -135,7 +136,7 @@ function reasonAfterWait(of: string, { kind }: FinishedSpan, waiting: Waiting): 
   return isOver ? 'read' : 'timeout';
 }
 
-/** A session settles after everything in it. Its sums are incomplete when one part of it was not read to its end. */
+/** A session settles after all of its spans. Its sums are incomplete if one of them was not read to its end. */
 function sessionVerdicts(waiting: Waiting): Verdict[] {
   const { transcripts, held, result, access, isOver } = waiting;
   const inner = turnVerdicts(waiting);
@@ -148,17 +149,17 @@ function sessionVerdicts(waiting: Waiting): Verdict[] {
   return sessions.map(({ of }) => ({ of, kind: 'session', reason }));
 }
 
-/** Closed by a later event, without a statement of its outcome. */
+/** Returns true if a later event closed the span without an outcome. */
 const isWordless = (span: FinishedSpan): boolean =>
   (span.kind === 'turn' && span.outcome === 'unfinished') ||
   (span.kind === 'action' &&
     (span.outcome === 'abandoned' || (span.outcome === 'denied' && span.decision?.basis === 'inferred')));
 
-/** Without the folder of the transcript, no agent is about to write the file. */
+/** Returns true if the folder of the transcript does not exist, so that no transcript will be written. */
 const isHopeless = (state: SessionState, transcript: Transcript, access: TranscriptAccess): boolean =>
   transcript.files(placeOf(state, access), access.eyes).every(({ path }) => !access.eyes.isFolder(dirname(path)));
 
-/** Absolute, so that a clock that was set back does not prolong the wait. */
+/** Returns the absolute length of the wait, so that a clock that was set back does not prolong it. */
 const waited = ({ waits }: TranscriptState, of: string, nowMs: number): number =>
   Math.abs(nowMs - (waits[of] ?? nowMs));
 
@@ -171,7 +172,7 @@ const placeOf = (state: SessionState, { home, env }: TranscriptAccess) => ({
   subagents: state.transcripts?.subagents ?? [],
 });
 
-/** Whether the transcript states an end within the span. Ends of earlier parts of the same turn lie before it. */
+/** Returns true if the transcript has an end within the span. Earlier parts of the same turn end before the span. */
 function isEndStated(transcripts: TranscriptState, span: FinishedSpan): boolean {
   const what =
     span.kind === 'turn' ? `turn:${span.turn}` : span.kind === 'subagent' ? `subagent:${span.id}` : undefined;

@@ -111,7 +111,7 @@ export function readAgentHooks(fields: Fields): ForeignEvent | Unreadable {
     native: native ?? event_type,
     cwd: undefined,
     atMs: Number.isNaN(atMs) ? undefined : atMs,
-    // Events that otel-hooks concludes are left out, because this run concludes them again.
+    // Events that otel-hooks derives are left out, because this run derives them again.
     readings: body.event_type.startsWith('vendor.otel-hooks.') ? [] : [reading],
   };
 }

@@ -67,7 +67,7 @@ export function judgeSequences(): {
       const isFirst = !sessions.has(id);
       const session = sessions.get(id) ?? fresh(value);
       if (isFirst && sessions.size < MAX_SESSIONS) sessions.set(id, session);
-      // Types outside of the taxonomy have rules of their own.
+      // The rules of the taxonomy do not apply to vendor types.
       if (type.startsWith('vendor.')) return remarks;
       return [...remarks, ...judgeIn(session, type, value, isFirst)];
     },

@@ -98,7 +98,7 @@ function denied(reading: ForeignReading): ForeignReading {
   };
 }
 
-/** Returns readings of the hooks' answer, if the hooks did anything. */
+/** Returns readings of the hooks' answer, unless the hooks passed the event unchanged. */
 function answered({ response, tool }: Envelope): ForeignReading[] {
   if (response === undefined) return [];
   const { action, reason, metadata, warnings, additionalContext } = response;

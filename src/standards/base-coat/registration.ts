@@ -11,11 +11,13 @@ import type { Remark } from './rules.ts';
 type Kind = 'mcp.json' | 'hooks file' | 'agent page';
 type Where = readonly (string | number)[];
 
-/** Whether a value registers hooks: it has a key that no envelope has, or it is only the part below that key. */
+/**
+ * Returns true if a value registers hooks: it has a key that no envelope has, or it is only the part below that key.
+ */
 export const isRegistration = (value: unknown): value is Values =>
   isObject(value) && (('hooks' in value && !('hook' in value) && !('action' in value)) || isPart(value));
 
-/** Whether a value is the part below `hooks`, as messages and pages quote it. */
+/** Returns true if a value is the part below `hooks`, as messages and pages quote it. */
 function isPart(value: Values): boolean {
   const members = Object.entries(value);
   return members.length > 0 && members.every(([name, entries]) => hookPointOf(name) && Array.isArray(entries));

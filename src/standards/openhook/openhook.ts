@@ -157,7 +157,7 @@ const readers: Readonly<Record<string, Read>> = {
   },
   'tool.end': (data, { decision, outcome }) => {
     const { tool_name, tool_call_id, status, duration_ms } = tool.parse(data);
-    // The end of the call is concluded from the end of the session; no event reported it.
+    // The sender derived the end of the call from the end of the session; no event reported it.
     if (outcome === 'unknown' && tool_call_id !== undefined)
       return [{ event_type: 'vendor.openhook.tool.end', data: {}, facts: { over: [tool_call_id] } }];
     const denied = decision === 'deny';

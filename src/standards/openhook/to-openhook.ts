@@ -110,8 +110,8 @@ const MOST_OPEN = 1_024;
 export const noOpenHook = (): OpenHookState => ({ v: 1, open: {} });
 
 /**
- * Returns the envelopes of this event, and those that waited for it. `facts.over` ends calls that have no event of
- * their own. Changes `state`, which the caller owns.
+ * Returns the envelopes of this event, and those that waited for it. `facts.over` ends calls that have no end event.
+ * Changes `state`, which the caller owns.
  */
 export function toOpenHook(state: OpenHookState, event: Event, beyond: Beyond = {}): Envelope[] {
   if (event.event_type === SETTLED) {
@@ -176,7 +176,7 @@ function addEnvelopesOf(step: Step, event: Event): void {
   }
 }
 
-/** Adds an envelope. An envelope with a `part` gets an id of its own, because the event's id is used up. */
+/** Adds an envelope. An envelope with a `part` gets a separate id, because another envelope has the event's id. */
 function add(step: Step, type: OpenHookType, data: Envelope['data'], more: Additions = {}, part?: string): void {
   const { state, event, facts, isRoot, beyond } = step;
   const id = part === undefined ? event.event_id : uuidOf(TAG, event.event_id, part);
