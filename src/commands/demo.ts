@@ -7,7 +7,7 @@ import { nodeOf } from '../view/span-node.ts';
 import { drawTree, duration } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder } from './place.ts';
-import { table } from './text.ts';
+import { problemText, table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
   const passOn = flagText(words, '--otlp');
@@ -32,7 +32,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     io.out(textOf(shown, io, performance.now() - startMs));
     if (passOn !== undefined && !shown.receiver.refusals.has('/v1/traces')) io.out(passedOn(shown, passOn));
   }
-  for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
+  for (const account of unbalanced) io.err(problemText({ code: 'books-unbalanced', account }));
   for (const [path, status] of shown.receiver.refusals) {
     io.err(`otel-hooks: ${passOn}${path} did not take it (${status}).\n`);
   }

@@ -98,7 +98,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
     io.out(limitsText(store.books()));
     io.out(silencedText(store.books()));
     io.out(openHookText(store.books()));
-    for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
+    for (const account of unbalanced) io.err(problemText({ code: 'books-unbalanced', account }));
     for (const problem of merged(problems)) io.err(problemText(problem));
   }
   return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;

@@ -418,7 +418,9 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${file} cannot be used for TLS (${why}); nothing was opened.`,
     next: why.startsWith('others can')
       ? `take it from others: chmod 600 ${file} (640 where its group is to read it)`
-      : `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
+      : why === 'ENOENT'
+        ? 'it does not exist: correct --cert, --key or --client-ca.'
+        : `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
   }),
   'token-unsafe': ({ file, why }) => ({
     what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); no sender is accepted.`,

@@ -294,6 +294,22 @@ export const ofServers: Cases = {
       shown: () => serve(house, '--cert', cert, '--key', key),
     };
   },
+  'serve-tls (a missing file)': house => {
+    const key = join(house.home, 'key.pem');
+    let cert = join(house.home, 'none.pem');
+    return {
+      advice: /correct --cert/,
+      async provoke() {
+        const made = await selfSigned('127.0.0.1');
+        writeFileSync(join(house.home, 'cert.pem'), made.cert);
+        writeFileSync(key, made.key, { mode: 0o600 });
+      },
+      follow: () => {
+        cert = join(house.home, 'cert.pem');
+      },
+      shown: () => serve(house, '--cert', cert, '--key', key),
+    };
+  },
   'token-unsafe': house => ({
     advice: /`otel-hooks serve --rotate-token`/,
     async provoke() {

@@ -5,6 +5,7 @@
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Io } from '../../src/commands/command.ts';
 import { noted } from '../../src/documents/problem-notes.ts';
 import { explain, type Problem, problemCodes } from '../../src/problems/problem.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -315,13 +316,58 @@ describe('a message disappears when its advice is followed', () => {
 /** Codes that no row provokes, with the reason. */
 const unprovoked: { readonly [code: string]: string } = {
   'state-missing': 'status and doctor take it for a new machine, and name `enable`',
-  'books-unbalanced': 'no fault of a machine causes it; the advice is a report of the defect',
+  'books-unbalanced': 'the accounts have a checksum, so only a defect causes it, and the advice is to report that',
 };
 
 it('each problem has a row that provokes it, or a reason', () => {
   const provoked = Object.keys(cases).map(codeOf);
   expect([...new Set([...provoked, ...Object.keys(unprovoked)])].sort()).toEqual(problemCodes().sort());
   expect(provoked.filter(code => code in unprovoked)).toEqual([]);
+});
+
+describe('a question of doctor disappears when its advice is followed', () => {
+  interface Finding {
+    check: string;
+    state: string;
+    says: string;
+    next?: string;
+  }
+  const questions = async (change: Partial<Io> = {}, ...words: string[]): Promise<Finding[]> => {
+    const ran = await house.runWith({ now: Date.now, ...change }, 'doctor', '--json', ...words);
+    const { findings } = JSON.parse(ran.out) as { findings: Finding[] };
+    return findings.filter(each => each.state === 'unknown');
+  };
+  const quiet = ['--offline', '--no-proof'];
+
+  it('no destination is configured', async () => {
+    const found = await questions({}, ...quiet);
+    expect(found.map(({ next }) => next)).toEqual(['set otlp.endpoint there, for example to http://127.0.0.1:4318.']);
+    await house.run('config', 'set', 'otlp.endpoint', 'http://127.0.0.1:4318');
+    expect(await questions({}, ...quiet)).toEqual([]);
+  });
+
+  it('an agent is installed and does not call otel-hooks', async () => {
+    house.configure(otlp());
+    mkdirSync(join(house.home, '.claude'));
+    const [{ next = '' } = {}] = await questions({}, ...quiet);
+    expect(next).toBe('otel-hooks enable --tool claude-code');
+    await house.run(...next.split(' ').slice(1), '--yes', '--no-proof');
+    expect(await questions({}, ...quiet)).toEqual([]);
+  });
+
+  it('no back end is known that could be asked', async () => {
+    const { url } = await house.collector();
+    // Not an address of this machine, where back ends would be looked for at their usual ports.
+    house.configure(otlp({ endpoint: url.replace('127.0.0.1', '0.0.0.0') }));
+    const [{ next = '' } = {}] = await questions({}, '--no-proof');
+    expect(next).toMatch(/^set read_back\.tempo or read_back\.jaeger or read_back\.loki or read_back\.prometheus to/);
+    const result = [{ value: [0, '99999999999'] }];
+    const body = JSON.stringify({ trace: { resourceSpans: [{}] }, data: { result } });
+    const backEnd = await house.collector(() => ({ status: 200, body }));
+    for (const key of ['tempo', 'loki', 'prometheus'])
+      await house.run('config', 'set', `read_back.${key}`, backEnd.url);
+    expect(await questions({}, '--no-proof')).toEqual([]);
+  });
 });
 
 describe('the words of messages', () => {
