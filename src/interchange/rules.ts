@@ -6,7 +6,7 @@ export const rules = {
   ...textRules,
   'json/duplicate-key': {
     level: 'error',
-    asks: 'the keys of an object differ: of two equal ones a reviewer may see the one, and a program take the other',
+    asks: 'the keys of an object differ: of two equal keys, a reviewer may see one, and a program may use the other',
     clause: 'RFC 8259 section 4',
   },
   'file/yaml': {
@@ -29,7 +29,7 @@ export const rules = {
   'hook/type': { level: 'error', asks: 'fields of a hook have the types of its table', clause: '2' },
   'hook/event': {
     level: 'warning',
-    asks: 'an event is in a registry: no provider gets any other',
+    asks: 'an event is in a registry: no provider has other events',
     clause: '6',
   },
   'hook/blocking': {
@@ -42,7 +42,7 @@ export const rules = {
   'hook/provider': { level: 'note', asks: 'provider_data is keyed by providers that are known', clause: '2' },
   'handler/required': {
     level: 'error',
-    asks: 'a handler has a type, and a command where that is command',
+    asks: 'a handler has a type; a handler of type command has a command',
     clause: '2',
   },
   'handler/type': {
@@ -52,10 +52,14 @@ export const rules = {
   },
   'handler/unknown': {
     level: 'warning',
-    asks: 'the type of a handler is command, http, prompt or agent: no provider runs any other',
+    asks: 'the type of a handler is command, http, prompt or agent: no provider runs other types',
     clause: '2',
   },
-  'handler/expected': { level: 'warning', asks: 'an http handler has a url, one of a model a prompt', clause: '2' },
+  'handler/expected': {
+    level: 'warning',
+    asks: 'an http handler has a url; a handler for a model has a prompt',
+    clause: '2',
+  },
   'handler/https': { level: 'error', asks: 'a request goes to https', clause: '8' },
   'handler/folder': {
     level: 'warning',
@@ -94,7 +98,7 @@ export const rules = {
   },
   'matcher/name': {
     level: 'warning',
-    asks: 'a name is one of the tool vocabulary: any other is taken for the name of a tool of one provider',
+    asks: 'a name is in the tool vocabulary: every other name counts as the tool of one provider',
     clause: '5',
   },
   'matcher/null': { level: 'warning', asks: 'a matcher of every tool is left out', clause: '5' },
@@ -105,7 +109,7 @@ export const rules = {
   },
   'matcher/idle': {
     level: 'note',
-    asks: 'a matcher stands at an event of a tool: elsewhere it is passed over',
+    asks: 'a matcher belongs to an event of a tool: other events ignore it',
     clause: '5',
   },
 } as const satisfies Record<string, Rule>;

@@ -19,7 +19,7 @@ import { SessionIdGenerator } from './session-id-generator.ts';
 import { within } from './time-limit.ts';
 
 /**
- * What the providers of an SDK have beside their interfaces of the API.
+ * The methods of an SDK's providers that the API does not have.
  *
  * @example
  * ```ts
@@ -32,7 +32,8 @@ export interface Disposable {
 }
 
 /**
- * Options of `startAgentTelemetry`. Those of `createBridge` that name providers are made here.
+ * Options of `startAgentTelemetry`. They include the options of `createBridge`, except the providers, which
+ * `startAgentTelemetry` creates.
  *
  * @example
  * ```ts
@@ -46,13 +47,13 @@ export interface AgentTelemetryOptions
   > {
   /** Base address of an OTLP/HTTP receiver, for example `http://127.0.0.1:4318`. It overrides the variables. */
   endpoint?: string | undefined;
-  /** Headers of each request, beside those of the variables. */
+  /** Headers of each request, in addition to those of the variables. */
   headers?: Readonly<Record<string, string>> | undefined;
   /** Attributes of the resource. They override those of the variables. */
   resource?: Readonly<Record<string, string>> | undefined;
   /** True: the providers are registered with `@opentelemetry/api`, for other instrumentations of the application. */
   register?: boolean | undefined;
-  /** Processors beside the exporting one. */
+  /** Processors in addition to the exporting one. */
   extraSpanProcessors?: readonly BridgeSpanProcessor[] | undefined;
   /** Time between two exports of metrics. `OTEL_METRIC_EXPORT_INTERVAL` by default, else 60,000. */
   metricIntervalMs?: number | undefined;
@@ -183,7 +184,8 @@ class StartedTelemetry extends SessionsBridge implements AgentTelemetry {
       await within(leftMs, () => Promise.all(all.map(provider => provider.shutdown())));
       return result;
     } catch {
-      // The result of the flush before says what was exported. A provider that cannot be shut down has nothing to add.
+      // The previous flush has reported the exported items. A failed shutdown of a provider only makes the result not
+      // ok.
       return { ...result, ok: false };
     }
   }
@@ -244,7 +246,7 @@ function connectionTo(endpoint: string | undefined, headers: AgentTelemetryOptio
 
 type Connection = ReturnType<ReturnType<typeof connectionTo>>;
 
-/** Whether the variable of a signal names OTLP, which is the default. */
+/** Returns true if the variable of a signal names OTLP, which is the default. */
 function exports(signal: 'TRACES' | 'LOGS' | 'METRICS', env: Env): boolean {
   const names = (env[`OTEL_${signal}_EXPORTER`] ?? '').split(',').map(name => name.trim());
   return names.includes('otlp') || names.every(name => name === '');
@@ -314,7 +316,7 @@ function loggerProviderOf(connection: Connection | undefined, resource: object):
     BatchLogRecordProcessor: new (exporter: object) => object;
   };
   const exporter = connection && new sdk.logExporter.OTLPLogExporter(connection);
-  // As for spans: newer versions take an object that has the exporter.
+  // As for spans, newer versions take an object with the exporter.
   const processors = exporter ? [new BatchLogRecordProcessor(Object.assign(exporter, { exporter }))] : [];
   return new LoggerProvider({ processors, resource });
 }
@@ -342,7 +344,7 @@ function registerAll(tracers: object, loggers: object, meters: object): void {
   if (register === undefined) sdk.api.trace.setGlobalTracerProvider(tracers as never);
   else register.call(tracers);
   sdk.api.metrics.setGlobalMeterProvider(meters as never);
-  // The API has the logs since version 1.10; before, they have a package of their own.
+  // The API has the logs since version 1.10. For older versions, there is a separate package.
   const { logs } = sdk.api as { logs?: { setGlobalLoggerProvider(provider: never): unknown } };
   (logs ?? sdk.logsApi?.logs)?.setGlobalLoggerProvider(loggers as never);
 }

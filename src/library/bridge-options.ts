@@ -25,7 +25,7 @@ import type {
 export type Late<T> = T | (() => T | undefined);
 
 /**
- * What of the content is kept. All classes are `off`, except for hashes of prompts and responses.
+ * The content that is kept. By default all classes are `off`, except for hashes of prompts and responses.
  *
  * @example
  * ```ts
@@ -33,9 +33,9 @@ export type Late<T> = T | (() => T | undefined);
  * ```
  */
 export interface ContentOptions {
-  /** What people ask. */
+  /** The prompts of the user. */
   prompt?: ContentMode | undefined;
-  /** What the agent answers. */
+  /** The answers of the agent. */
   response?: ContentMode | undefined;
   /** The input of actions, with commands and paths. */
   arguments?: ContentMode | undefined;
@@ -47,17 +47,17 @@ export interface ContentOptions {
   commands?: ContentMode | undefined;
   user?: ContentMode | undefined;
   host?: ContentMode | undefined;
-  /** What carries the content: `spans`, `events` (log records) or `both`, the default. */
+  /** The signals that carry the content: `spans`, `events` (log records) or `both`, the default. */
   on?: 'both' | 'spans' | 'events' | undefined;
   /** Longest text, in characters; 20,000 by default. */
   maxChars?: number | undefined;
-  /** Key of hashes, of 16 characters or more. By default each bridge makes one. */
+  /** Key of hashes, with 16 characters or more. By default each bridge creates a random key. */
   hashKey?: string | undefined;
   /** Names of vendor metadata that is kept, as paths with dots. */
   metadata?: readonly string[] | undefined;
   /** RE2 patterns of further secrets, which the mode `redacted` removes. */
   redact?: readonly string[] | undefined;
-  /** RE2 patterns of texts that are no secrets. */
+  /** RE2 patterns of texts that are not secrets. */
   allow?: readonly string[] | undefined;
 }
 
@@ -70,15 +70,15 @@ export interface ContentOptions {
  * ```
  */
 export interface BridgeLimits {
-  /** Most spans and records that wait. An event that finds the queue full is refused. Default 32,768. */
+  /** The largest number of waiting spans and records. If the queue is full, events are refused. Default 32,768. */
   queue?: number | undefined;
   /** Most sessions in memory. The session with the oldest last event is ended. Default 10,000. */
   openSessions?: number | undefined;
-  /** A session without events for so long is ended. Default one hour. */
+  /** A session is ended after this time without events. Default one hour. */
   silenceMs?: number | undefined;
-  /** An ended session is kept for so long, for late events. Default one minute. */
+  /** The time for which an ended session is kept, for late events. Default one minute. */
   endedMs?: number | undefined;
-  /** One export or flush may take so long. Default 30,000. */
+  /** The time limit of one export or flush. Default 30,000. */
   exportTimeoutMs?: number | undefined;
   /** Most attributes of a span or record. Default 128. */
   attributeCount?: number | undefined;
@@ -111,7 +111,7 @@ export type BridgeErrorCode =
   | 'traceparent';
 
 /**
- * An error that the bridge met. It is given to `onError`, never thrown.
+ * An error of the bridge. The bridge passes it to `onError` and never throws it.
  *
  * @example
  * ```ts
@@ -131,9 +131,9 @@ export class BridgeError extends Error {
 /**
  * Options of `createBridge`.
  *
- * Signals without an option go to the providers that the application registered with `@opentelemetry/api`; `false` sends
- * them nowhere. A provider may be a function, which is called at each first use, so that a bridge may be made before the
- * SDK is started.
+ * Signals without an option go to the providers that the application registered with `@opentelemetry/api`. `false`
+ * turns a signal off. A provider may be a function, which is called at its first use, so that a bridge can be created
+ * before the SDK is started.
  *
  * @example
  * ```ts
@@ -148,13 +148,13 @@ export interface BridgeOptions {
   tracerProvider?: Late<BridgeTracerProvider> | false | undefined;
   /** Processors that get each finished span, by `onStart` and `onEnd`. */
   spanProcessors?: readonly BridgeSpanProcessor[] | undefined;
-  /** Exporters that get finished spans in batches of 512 at most. The bridge counts what they refuse exactly. */
+  /** Exporters that get finished spans in batches of 512 at most. The bridge counts exactly which spans they refuse. */
   spanExporters?: readonly BridgeSpanExporter[] | undefined;
   loggerProvider?: Late<BridgeLoggerProvider> | false | undefined;
   meterProvider?: Late<BridgeMeterProvider> | false | undefined;
-  /** The resource of spans for `spanProcessors` and `spanExporters`. Providers have a resource of their own. */
+  /** The resource of spans for `spanProcessors` and `spanExporters`. Providers use their own resource. */
   resource?: BridgeResource | undefined;
-  /** Decides which traces are sent to `spanProcessors` and `spanExporters`. A provider has a sampler of its own. */
+  /** Decides which traces are sent to `spanProcessors` and `spanExporters`. A provider uses its own sampler. */
   sampler?: BridgeSampler | undefined;
   /**
    * The relation of a session to the span that is active at its first event, or to the `traceparent` of that event:
@@ -168,9 +168,9 @@ export interface BridgeOptions {
   idScope?: 'process' | 'session' | undefined;
   content?: ContentOptions | undefined;
   limits?: BridgeLimits | undefined;
-  /** Is given each error. By default errors go to the diagnostic logger of `@opentelemetry/api`. */
+  /** Receives each error. By default errors go to the diagnostic logger of `@opentelemetry/api`. */
   onError?: ((error: BridgeError) => void) | undefined;
-  /** May change a finished span. A span is dropped when it returns false or throws. */
+  /** May change a finished span. If it returns false or throws, the span is dropped. */
   onSpan?: ((span: BridgeSpan) => unknown) | undefined;
   /** True: transcripts that hooks name are read from the disk, for tokens and exact times. */
   transcripts?: boolean | undefined;
@@ -196,17 +196,19 @@ export interface BridgeOptions {
       }
     | undefined;
   logs?: { /** The lowest level of records that are sent. */ level?: LogLevel | undefined } | undefined;
-  metrics?: { /** Attributes beside those with closed sets of values. */ include?: readonly Included[] } | undefined;
-  /** What one trace holds: a session (the default) or a turn. */
+  metrics?:
+    | { /** Attributes in addition to those with closed sets of values. */ include?: readonly Included[] }
+    | undefined;
+  /** The content of one trace: a session (the default) or a turn. */
   shape?: 'session' | 'turn' | undefined;
   /** `off`: turns have no spans. */
   turns?: 'on' | 'off' | undefined;
   /** True: a denied action has status ERROR. */
   denyAsError?: boolean | undefined;
   semconv?: Semconv | undefined;
-  /** Identifies the installation, for `service.instance.id` of spans. By default each bridge makes one. */
+  /** Identifies the installation, for `service.instance.id` of spans. By default each bridge creates a random id. */
   installation?: string | undefined;
 }
 
-/** Gives an error to the application. */
+/** Passes an error to the application. */
 export type Report = (error: BridgeError) => void;

@@ -1,8 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * The bridge into an application's own OpenTelemetry SDK. It makes the same spans, records and measurements of hooks that
- * otel-hooks sends, and gives them to that SDK through its public interfaces. It uses no network, and no disk unless
- * transcripts or repositories are asked for. It never throws and never rejects, except for bad options.
+ * The bridge into an application's own OpenTelemetry SDK. From hooks it makes the same spans, records and measurements
+ * as delivery, and passes them to that SDK through its public interfaces. It does not use the network. It reads the
+ * disk only if the options ask for transcripts or repositories. It never throws and never rejects, except for bad
+ * options.
  */
 import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
@@ -55,21 +56,21 @@ import { TimeoutError, within } from './time-limit.ts';
 import { behindProxy, isNoop, TracerTarget } from './tracer-target.ts';
 
 /**
- * What became of `forceFlush` or `shutdown`.
+ * The result of `forceFlush` or `shutdown`.
  * @example
  * ```ts
  * const { ok, waiting }: FlushResult = await bridge.forceFlush();
  * ```
  */
 export interface FlushResult {
-  /** True: everything that was finished was exported in time. */
+  /** True: all finished spans, records and measurements were exported in time. */
   ok: boolean;
   timedOut: boolean;
   /** Spans that failed during this call. */
   failed: number;
-  /** Spans that were not exported when the time was over. */
+  /** Spans that were not exported within the time limit. */
   waiting: number;
-  /** The errors during this call. Earlier errors were given to `onError`. */
+  /** The errors during this call. Earlier errors were passed to `onError`. */
   errors: readonly BridgeError[];
 }
 
@@ -86,7 +87,7 @@ export interface FlushOptions {
 }
 
 /**
- * What became of the lines of a journal.
+ * The numbers of accepted and refused lines of a journal.
  * @example
  * ```ts
  * const { accepted, refused }: JournalResult = await bridge.journal(text);
@@ -98,7 +99,7 @@ export interface JournalResult {
 }
 
 /**
- * Text of a journal: as a whole, or in parts such as a file stream gives. Parts may end within a line.
+ * Text of a journal: as a whole, or in parts, such as the chunks of a file stream. Parts may end within a line.
  * @example
  * ```ts
  * const lines: JournalSource = createReadStream('session.jsonl');
@@ -127,21 +128,24 @@ export interface Bridge extends AsyncDisposable {
   ingest(event: BridgeInput, meta?: IngestMeta): IngestResult;
   /** Takes the payload of an agent's own hook. */
   ingest(payload: HookPayload, meta: IngestMeta & { tool: NonNullable<IngestMeta['tool']> }): IngestResult;
-  /** Resolves when the queue has room. While it has none, `ingest` refuses events with the reason `queue-full`. */
+  /**
+   * Resolves when the queue has room. While the queue is full, `ingest` refuses events with the reason `queue-full`.
+   */
   readonly ready: Promise<void>;
-  /** Reads a journal of otel-hooks, and waits when the queue is full. The spans are those that otel-hooks sends for it. */
+  /** Reads a journal of otel-hooks, and waits while the queue is full. The spans are the same as in delivery. */
   journal(lines: JournalSource): Promise<JournalResult>;
-  /** Hands over everything that is finished, and flushes. Open sessions stay open. Never rejects. */
+  /** Sends all finished items to their receivers, and flushes these. Open sessions stay open. Never rejects. */
   forceFlush(options?: FlushOptions): Promise<FlushResult>;
   /**
-   * Ends open sessions as abandoned, hands everything over, and flushes. What was not exported in time is counted as
-   * dropped or failed. It does not shut down processors, exporters and providers. Never rejects.
+   * Ends open sessions as abandoned, sends all items to their receivers, and flushes these. Items that were not
+   * exported in time are counted as dropped or failed. It does not shut down processors, exporters and providers. Never
+   * rejects.
    */
   shutdown(options?: FlushOptions): Promise<FlushResult>;
   stats(): BridgeStats;
 }
 
-/** What `otel-hooks/sdk` knows beyond the options. */
+/** Values that `otel-hooks/sdk` passes in addition to the options. */
 export interface InternalOptions {
   results?: ExportResults | undefined;
   env?: Readonly<Record<string, string | undefined>> | undefined;
@@ -155,14 +159,14 @@ const DEFAULTS = {
   exportTimeoutMs: 30_000,
 };
 const FLUSH_MS = 30_000;
-/** Lines of a journal that are read before other work of the application comes. */
+/** The number of lines of a journal that are read before other work of the application can run. */
 const LINES_IN_A_ROW = 256;
-/** Bytes of transcripts that one reading may take. */
+/** The largest number of bytes that one reading of transcripts reads. */
 const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
 const TRANSCRIPT_TICK_MS = 1_000;
 
 /**
- * Makes a bridge from the hooks of agents into the application's own OpenTelemetry SDK.
+ * Creates a bridge from the hooks of agents into the application's own OpenTelemetry SDK.
  *
  * @example
  * ```ts
@@ -354,7 +358,7 @@ export class SessionsBridge implements Bridge {
       this.#sessions.touch(session, nowMs);
       return 'accepted';
     } catch {
-      // The line looks like an event and is not one. The lines after it are read.
+      // The line looks like an event, but is not valid. The lines after it are read.
       return 'refused';
     }
   }
@@ -396,7 +400,7 @@ export class SessionsBridge implements Bridge {
     this.#report(new BridgeError('traceparent', message));
   }
 
-  /** A session whose start another process got has ids of its own, and a link to the trace of its start. */
+  /** If another process got the start of a session, the session gets new ids, and a link to the trace of its start. */
   #scopeIds({ state }: SessionInRound): void {
     const isStarted = state.fold.segment?.startReason === 'new';
     if (this.#options.idScope !== 'session' && !isStarted) this.#scopes.set(state, randomBytes(8).toString('hex'));
@@ -498,7 +502,7 @@ export class SessionsBridge implements Bridge {
       await this.#outlet.flush();
       await this.#instruments.flush(this.#limits.exportTimeoutMs);
     });
-    // After a timeout: what is left is counted.
+    // After a timeout, the remaining sessions are ended so that their spans are counted.
     for (const session of this.#sessions.drain()) if (isOpen(session.state.fold)) this.#end(session, Date.now());
     this.#outlet.close();
     return { ...result, failed: this.#accounts.failed - failedBefore, waiting: 0 };
@@ -527,7 +531,7 @@ export class SessionsBridge implements Bridge {
       if (this.#options.onError === undefined) warn(`otel-hooks: ${error.message}`);
       else this.#options.onError(error);
     } catch {
-      // An error of `onError` itself has no other place to go.
+      // An error of `onError` cannot be reported.
     }
   };
 }
@@ -542,7 +546,7 @@ function finder<T extends object>(
   if (given === false) return () => undefined;
   if (given === undefined) return registered;
   if (typeof given === 'function') return given as () => T | undefined;
-  // The API hands out a provider without effect while none is registered.
+  // If no provider is registered, the API returns a provider without effect.
   return isNoop(given) ? registered : () => given;
 }
 

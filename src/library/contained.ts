@@ -1,6 +1,6 @@
 /**
- * The price list and the engine for patterns, which the commands load when they need them. The library imports them, so
- * that the bundler of an application includes them.
+ * Imports the price list and the engine for patterns, so that the bundler of an application includes them. The commands
+ * load them only when they need them.
  */
 import { calcPrice } from '@pydantic/genai-prices';
 import { RE2JS } from 're2js';

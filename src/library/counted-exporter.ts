@@ -1,4 +1,4 @@
-/** An exporter that notes which spans of the bridge were exported, so that the accounts are exact behind a processor. */
+/** An exporter that records which spans of the bridge were exported, so that counts are exact even with a processor. */
 import { SCOPE } from '../telemetry/names.ts';
 import type { BridgeSpanContext, BridgeSpanExporter } from './otel-interfaces.ts';
 import type { ExportResults } from './span-accounts.ts';
@@ -10,11 +10,11 @@ interface ExportedSpan {
 
 type Done = (result: { code: number; error?: Error }) => void;
 
-/** Fates that are not asked for are forgotten beyond this number. */
+/** The number of results that are kept until the bridge reads them. */
 const MOST_FATES = 100_000;
 
 export class CountedExporter implements ExportResults {
-  /** The processors of SDK 2 take an exporter, those of SDK 3 an object that has one: this object is both. */
+  /** Processors of SDK 2 take an exporter, processors of SDK 3 an object with one. This object is both. */
   readonly exporter = this;
   readonly #inner: BridgeSpanExporter & { shutdown?(): Promise<void> };
   readonly #fates = new Map<string, 'exported' | 'failed'>();

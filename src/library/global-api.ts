@@ -1,6 +1,6 @@
 /**
- * What an application registered with `@opentelemetry/api`. The API keeps it under symbols that are the same for all its
- * copies and versions, so the bridge finds it without importing the application's copy.
+ * Reads the providers that an application registered with `@opentelemetry/api`. The API stores them under symbols that
+ * are the same for all its copies and versions, so the bridge finds them without importing the application's copy.
  */
 import type {
   BridgeLoggerProvider,
@@ -42,13 +42,13 @@ export const globalLoggerProvider = (): BridgeLoggerProvider | undefined =>
 /** Writes to the application's diagnostic logger, if it set one. */
 export const warn = (message: string): void => registered().diag?.warn(message);
 
-/** The context of the span that is active where this is called. */
+/** Returns the context of the span that is active at the call. */
 export function activeSpanContext(): BridgeSpanContext | undefined {
   const span = registered().context?.active().getValue(SPAN) as { spanContext(): BridgeSpanContext } | undefined;
   return span?.spanContext();
 }
 
-/** Calls `run` so that instrumentations make no spans of the requests in it. */
+/** Calls `run` in a context in which instrumentations make no spans of requests. */
 export function withoutTracing(run: () => void): void {
   const { context } = registered();
   if (context === undefined) run();
@@ -79,6 +79,6 @@ class PlainContext implements OtelContext {
 
 const ROOT: OtelContext = new PlainContext(new Map());
 
-/** A context in which `span` is the parent; without it, a context without a parent. */
+/** Returns a context in which `span` is the parent; without `span`, a context without a parent. */
 export const contextOf = (span: BridgeSpanContext | undefined): OtelContext =>
   span === undefined ? ROOT : ROOT.setValue(SPAN, { spanContext: () => span, isRecording: () => false });

@@ -1,10 +1,9 @@
 /**
- * A runner of Base Coat's hooks, for runtimes with a middleware of their own: handlers are registered for the eleven
- * hook points and asked in the order of their priorities, equal ones as they were registered. Whatever a handler does,
- * `run` gives an answer.
+ * A runner of Base Coat's hooks, for runtimes with their own middleware. Handlers are registered for the eleven hook
+ * points and called in the order of their priorities, with equal priorities in the order of their registration. `run`
+ * always returns an answer, even if a handler fails.
  *
- * Observers see each event and what was answered to it, also after a block, and answer nothing. Our own telemetry is
- * one.
+ * Observers get each event with its answer, also after a block, and do not answer. Our own telemetry is an observer.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isFields } from '../lib/read.ts';
@@ -21,14 +20,14 @@ import { responseSchema } from '../standards/base-coat/schema.ts';
  * ```
  */
 export interface HookEvent extends Omit<BaseCoatEvent, 'timestamp'> {
-  /** Now, without it. */
+  /** The time of the event; now by default. */
   timestamp?: string | undefined;
   input?: unknown;
   output?: unknown;
 }
 
 /**
- * Of all handlers together.
+ * The merged result of all handlers.
  *
  * @example
  * ```ts
@@ -43,13 +42,13 @@ export interface HookOutcome extends BaseCoatResponse {
     hookId?: string | undefined;
     /** The handlers that changed input or output, in order. */
     modifiedBy: string[];
-    /** Of handlers that were passed over, and of those that called hooks themselves. */
+    /** Failures of skipped handlers, and of handlers that called hooks themselves. */
     failures: HookFailure[];
   };
 }
 
 /**
- * A handler that failed, and how.
+ * A handler that failed, with the kind of the failure.
  *
  * @example
  * ```ts
@@ -90,7 +89,7 @@ export interface HookContext {
 }
 
 /**
- * A function that is asked at a hook point. It returns nothing, or a response.
+ * A function that is called at a hook point. It returns a response or undefined.
  *
  * @example
  * ```ts
@@ -103,7 +102,7 @@ export type HookHandler = (
 ) => BaseCoatResponse | undefined | Promise<BaseCoatResponse | undefined>;
 
 /**
- * A function that gets every event with its response, and answers nothing.
+ * A function that gets every event with its response. Its result is ignored.
  *
  * @example
  * ```ts
@@ -121,11 +120,11 @@ export type HookObserver = (event: ObservedEvent, context: HookContext) => unkno
  * ```
  */
 export interface HookOptions {
-  /** The lowest comes first: 50 without it, 90 for observers. */
+  /** The lowest priority comes first. Default: 50, for observers 90. */
   priority?: number | undefined;
-  /** Its name in warnings and metadata; without it that of the function. */
+  /** The name in warnings and metadata. Default: the name of the function. */
   id?: string | undefined;
-  /** How long it may take; without it as long as the runner says. */
+  /** The time limit. Default: the time limit of the runner. */
   timeoutMs?: number | undefined;
 }
 
@@ -138,7 +137,7 @@ export interface HookOptions {
  * ```
  */
 export interface HookRunnerOptions {
-  /** How long each handler may take: 2,000 without it. */
+  /** The time limit of each handler. Default: 2,000. */
   timeoutMs?: number | undefined;
 }
 
@@ -152,11 +151,11 @@ export interface HookRunnerOptions {
  * ```
  */
 export interface HookRunner {
-  /** Returns what takes it away again. */
+  /** Registers a handler. Returns a function that removes it. */
   register(hook: HookPoint, handler: HookHandler, options?: HookOptions): () => void;
-  /** For all hook points. */
+  /** Registers an observer for all hook points. Returns a function that removes it. */
   observe(observer: HookObserver, options?: HookOptions): () => void;
-  /** Never rejects. */
+  /** Calls the handlers of an event. Never rejects. */
   run(event: HookEvent): Promise<HookOutcome>;
 }
 
@@ -164,11 +163,11 @@ interface Registered {
   id: string;
   priority: number;
   timeoutMs: number;
-  ask(event: Told, outcome: HookOutcome, context: HookContext): unknown;
+  ask(event: TimedEvent, outcome: HookOutcome, context: HookContext): unknown;
   isObserver: boolean;
 }
 
-type Told = Parameters<HookHandler>[0];
+type TimedEvent = Parameters<HookHandler>[0];
 
 /** One event that is being processed, and the handler that has it now. */
 interface Chain {
@@ -177,7 +176,7 @@ interface Chain {
 }
 
 /**
- * Makes a runner of Base Coat's hooks.
+ * Creates a runner of Base Coat's hooks.
  *
  * @example
  * ```ts
@@ -194,7 +193,7 @@ export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOption
     if (!(entry.timeoutMs > 0 && entry.timeoutMs <= LONGEST_MS))
       throw new TypeError(`the time of ${entry.id} is not between 0 and ${LONGEST_MS} ms`);
     const others = (): readonly Registered[] => (registered.get(hook) ?? []).filter(other => other !== entry);
-    // The sort is stable: equal ones stay as they came.
+    // The sort is stable: handlers with equal priorities stay in the order of their registration.
     registered.set(
       hook,
       [...others(), entry].sort((a, b) => a.priority - b.priority),
@@ -213,7 +212,7 @@ export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOption
         const { modifiedInput: ___, modifiedOutput: ____, ...response } = outcome;
         return observer({ ...event, response: structuredClone(response) }, context);
       };
-      const entry = { id: id || 'that observes', priority, timeoutMs, ask, isObserver: true };
+      const entry = { id: id || 'of an observer', priority, timeoutMs, ask, isObserver: true };
       const removals = hookPoints.map(hook => add(hook, entry));
       return () => {
         for (const remove of removals) remove();
@@ -224,13 +223,14 @@ export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOption
       const { outcome } = chain;
       const outer = within.getStore();
       if (outer?.asked !== undefined) {
-        // The hook waits for this answer; that it asked is told of the event that it was asked about.
+        // A handler has called `run`. Its hooks are not run, and the failure is added to the outcome of the outer
+        // event.
         fail(outer.outcome, outer.asked, 'recursed', `called the hooks of ${event.hook}, which were not run`);
         outcome.warnings.push(`hooks do not run within a hook (${outer.asked})`);
       } else if (!isHookPoint(event.hook)) outcome.warnings.push(strange(event.hook));
       else {
-        const told = { ...event, timestamp: event.timestamp ?? new Date().toISOString() };
-        await within.run(chain, () => runAll(registered.get(event.hook) ?? [], told, chain));
+        const timed = { ...event, timestamp: event.timestamp ?? new Date().toISOString() };
+        await within.run(chain, () => runAll(registered.get(event.hook) ?? [], timed, chain));
       }
       return outcome;
     },
@@ -260,22 +260,22 @@ function fail({ metadata, warnings }: HookOutcome, hookId: string, why: HookFail
 }
 
 /** Runs the handlers one after the other, and merges their responses into the outcome. */
-async function runAll(entries: readonly Registered[], told: Told, chain: Chain): Promise<void> {
+async function runAll(entries: readonly Registered[], first: TimedEvent, chain: Chain): Promise<void> {
   const { outcome } = chain;
-  let event = told;
+  let event = first;
   for (const entry of entries) {
     if (outcome.action === 'block' && !entry.isObserver) continue;
     chain.asked = entry.id;
-    const response = await hear(entry, event, outcome);
-    // Work that the handler left running may call hooks after this point.
+    const response = await callHandler(entry, event, outcome);
+    // Work that the handler started and did not await may call hooks after this point.
     chain.asked = undefined;
-    if (!entry.isObserver) event = heed(response, entry.id, event, outcome);
+    if (!entry.isObserver) event = applied(response, entry.id, event, outcome);
   }
 }
 
 const overran = Symbol('overran');
 
-async function hear(entry: Registered, event: Told, outcome: HookOutcome): Promise<BaseCoatResponse> {
+async function callHandler(entry: Registered, event: TimedEvent, outcome: HookOutcome): Promise<BaseCoatResponse> {
   const { id, timeoutMs } = entry;
   const stop = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -283,38 +283,38 @@ async function hear(entry: Registered, event: Told, outcome: HookOutcome): Promi
     timer = setTimeout(resolve, timeoutMs, overran);
   });
   try {
-    const said = await Promise.race([entry.ask(copyOf(event), outcome, { signal: stop.signal }), late]);
-    if (said === overran) {
-      fail(outcome, id, 'overran', `took longer than ${timeoutMs} ms; it was passed over`);
+    const answer = await Promise.race([entry.ask(copyOf(event), outcome, { signal: stop.signal }), late]);
+    if (answer === overran) {
+      fail(outcome, id, 'overran', `took longer than ${timeoutMs} ms; it was skipped`);
       stop.abort();
-    } else if (!entry.isObserver && said !== undefined) {
-      const read = responseSchema.safeParse(said);
+    } else if (!entry.isObserver && answer !== undefined) {
+      const read = responseSchema.safeParse(answer);
       if (read.success) return read.data;
-      fail(outcome, id, 'invalid', `answered what is no response (${read.error.issues[0]?.path.join('.')})`);
-      // A slip in the rest of the answer must not let through what a policy stopped.
-      if (isFields(said) && said.action === 'block') return { action: 'block' };
+      fail(outcome, id, 'invalid', `returned an invalid response (${read.error.issues[0]?.path.join('.')})`);
+      // A block must stay a block, even if the rest of the answer is invalid.
+      if (isFields(answer) && answer.action === 'block') return { action: 'block' };
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : typeof error;
-    fail(outcome, id, 'threw', `failed: ${message}; it was passed over`);
+    fail(outcome, id, 'threw', `failed: ${message}; it was skipped`);
   } finally {
     clearTimeout(timer);
   }
   return { action: 'passThrough' };
 }
 
-/** Each handler gets a copy, so that its changes do not reach the others. */
-function copyOf(event: Told): Told {
+/** Copies the event for each handler, so that the changes of a handler do not affect the others. */
+function copyOf(event: TimedEvent): TimedEvent {
   try {
     return structuredClone(event);
   } catch {
-    // Functions and the like cannot be copied, and are shared.
+    // The event contains values that cannot be copied, such as functions. The handlers share them.
     return { ...event };
   }
 }
 
-/** The event as the next handler gets it. */
-function heed(response: BaseCoatResponse, hookId: string, event: Told, outcome: HookOutcome): Told {
+/** Applies a response to the outcome, and returns the event for the next handler. */
+function applied(response: BaseCoatResponse, hookId: string, event: TimedEvent, outcome: HookOutcome): TimedEvent {
   const { action, additionalContext = [], warnings = [], reason, modifiedInput, modifiedOutput } = response;
   outcome.warnings.push(...warnings);
   if (action === 'passThrough') return event;

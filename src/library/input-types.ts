@@ -1,4 +1,4 @@
-/** The types of the input of the bridge, and of what becomes of it. */
+/** The types of the bridge's input and of its results. */
 import type { AgentId } from '../agents/agent-id.ts';
 import type { Event } from '../event/event.ts';
 import type { BaseCoatEvent } from '../standards/base-coat/envelope.ts';
@@ -114,14 +114,14 @@ export interface IngestMeta {
   event?: string | undefined;
   /** The working folder. */
   cwd?: string | undefined;
-  /** When the event happened, in Unix ms. Now by default. */
+  /** The time of the event, in Unix ms. Now by default. */
   timeMs?: number | undefined;
-  /** A W3C traceparent. That of the first event of a session counts; without it, the active span counts. */
+  /** A W3C traceparent. Only the one of a session's first event counts. Without it, the active span counts. */
   traceparent?: string | undefined;
 }
 
 /**
- * Why an input was refused.
+ * The reason why an input was refused.
  *
  * @example
  * ```ts
@@ -169,7 +169,7 @@ export interface Refusal {
 }
 
 /**
- * What became of an input.
+ * The result of an input.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** The checks of an input before the pipeline. They are those of `serve`. */
+/** Checks an input before the pipeline, with the same checks as `serve`. */
 import { agents } from '../agents/index.ts';
 import type { Fields } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
@@ -19,7 +19,7 @@ export const refusal = (reason: RefusalReason, message: string): { status: 'refu
 
 export type Checked = { fragment: Fragment; refused: Refusal[] } | { refusal: { status: 'refused' } & Refusal };
 
-/** Makes a fragment of an input. Refuses what `serve` refuses. */
+/** Makes a fragment of an input. Refuses the same inputs as `serve`. */
 export function check(input: unknown, meta: IngestMeta, nowMs: number): Checked {
   const { timeMs = nowMs } = meta;
   if (!Number.isFinite(timeMs)) return { refusal: refusal('invalid-time', '`timeMs` is no time in Unix ms') };
@@ -58,14 +58,14 @@ function parsed(text: string): unknown {
 }
 
 function headerOf({ tool, event, cwd, traceparent }: IngestMeta): Record<string, string> {
-  const told = Object.entries({ tool, event, cwd, TRACEPARENT: traceparent });
-  return Object.fromEntries(told.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  const given = Object.entries({ tool, event, cwd, TRACEPARENT: traceparent });
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }
 
 const isStandard = (fields: Fields): boolean =>
   isOpenHook(fields) || isCloudEvent(fields) || isAgentHooks(fields) || isBaseCoat(fields);
 
-/** The payload of an agent's own hook is checked by its agent's rules, everything else by the rules of its standard. */
+/** Returns the form that is checked: that of the agent's hooks for its payloads, otherwise that of the standard. */
 function formOf(value: unknown, tool: string | undefined): Form {
   if (!isFields(value) || isStandard(value)) return 'any';
   return recognize(value, { flag: tool, variable: undefined }, agents) === undefined ? 'any' : 'hook';

@@ -1,6 +1,7 @@
 /**
- * The sessions of a bridge, from the one with the oldest last event to the newest. Their number is bounded, and a timer
- * ends silent sessions and frees ended ones, also when no event comes any more. The timer keeps no process alive.
+ * The sessions of a bridge, ordered by the time of their last event, oldest first. Their number is limited. A timer
+ * ends silent sessions and frees ended sessions, even if no more events arrive. The timer does not keep the process
+ * alive.
  */
 import { isOpen } from '../assemble/assemble.ts';
 import type { SessionInRound } from '../pipeline/session-in-round.ts';
@@ -50,7 +51,7 @@ export class LiveSessions {
     return [...this.#live.values()].map(({ session }) => session);
   }
 
-  /** Notes an event of a session. It is the newest session now. */
+  /** Records an event of a session, which makes it the newest session. */
   touch(session: SessionInRound, nowMs: number): void {
     const { key } = session.state;
     const live = this.#live.get(key) ?? { session, lastMs: nowMs };
@@ -61,7 +62,7 @@ export class LiveSessions {
     this.#schedule();
   }
 
-  /** Removes and returns one session after the other. */
+  /** Removes and yields all sessions. */
   *drain(): Generator<SessionInRound, undefined> {
     for (const [key, { session }] of this.#live) {
       this.#live.delete(key);
@@ -105,7 +106,7 @@ export class LiveSessions {
     const { silenceMs, endedMs } = this.#limits;
     const least = Math.min(silenceMs, endedMs);
     for (const [key, { session, lastMs }] of this.#live) {
-      // The sessions after it had an event later.
+      // All further sessions had a later event.
       if (nowMs - lastMs < least || !this.#tick(nowMs)) return;
       if (isOpen(session.state.fold)) {
         if (nowMs - lastMs < silenceMs) continue;

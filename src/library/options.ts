@@ -1,6 +1,6 @@
 /**
- * Checks the options of the bridge, and makes the configuration of sessions of them. They are the settings of the command where both have them: `settingOf` names the setting of
- * each option, and the schema of that setting checks the value.
+ * Checks the options of the bridge and turns them into the configuration of sessions. `settingOf` has the setting of
+ * the command for each option that has one. The schema of that setting then checks the value.
  */
 import { limitsOf } from '../config/config.ts';
 import { parsePairs } from '../config/pairs.ts';
@@ -66,7 +66,7 @@ const isOneOf =
     words.includes(value);
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** The options of the library alone: the check of the value, and its description. */
+/** The options that only the library has: the check of the value, and its description. */
 const ownOptions: { readonly [option: string]: readonly [check: (value: unknown) => boolean, wanted: string] } = {
   tracerProvider: [isLate('getTracer'), 'a tracer provider, a function that returns one, or false'],
   spanProcessors: [isListOf('onEnd'), 'a list of span processors'],
@@ -133,7 +133,7 @@ function entriesOf(options: object): [string, unknown][] {
   });
 }
 
-/** Configurations that are kept. A standard's events may name any agent. */
+/** The number of cached configurations. It is limited, because events of standards may name any agent. */
 const MOST_AGENTS = 64;
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -186,10 +186,10 @@ export function pinnedOf(
   return { pinnedFor, problems };
 }
 
-/** The resource of spans has texts only. Values that an SDK still waits for are left out. */
+/** Converts the attributes of a resource to texts. Values that are still pending in the SDK are left out. */
 function textsOf(attributes: { readonly [name: string]: unknown }): Record<string, string> {
-  const told = Object.entries(attributes).filter(
+  const given = Object.entries(attributes).filter(
     ([name, value]) => ['string', 'number', 'boolean'].includes(typeof value) && !name.startsWith('telemetry.sdk.'),
   );
-  return Object.fromEntries(told.map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }

@@ -1,6 +1,6 @@
 /**
- * The parts of OpenTelemetry's public interfaces that the bridge calls. They list no more than that, so that objects of
- * SDK 1, 2 and 3 fit, and no OpenTelemetry package has to be installed for the types.
+ * The parts of OpenTelemetry's public interfaces that the bridge calls. They contain only these parts, so that objects
+ * of SDK 1, 2 and 3 match, and the types need no OpenTelemetry package.
  */
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The queue between the sessions and the receivers. It takes spans and records in their order, hands them over in slices,
- * and flushes receivers before their own queues can overflow. It never rejects.
+ * The queue between the sessions and the receivers. It keeps the order of spans and records, sends them in slices, and
+ * flushes receivers before their own queues can overflow. It never rejects.
  */
 import type { FinishedRecord, FinishedSpan, TraceKey } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
@@ -23,13 +23,13 @@ export interface Leaving {
   item: { span: FinishedSpan } | { record: FinishedRecord };
   facts: SpanContextFacts;
   resource: ReturnType<typeof versioned>;
-  /** When the root of the trace began, while it is open. */
+  /** The start of the trace's root, while the root is open. */
   rootStartMs: number | undefined;
 }
 
 /** Receivers are flushed after this many items: a quarter of the queue of a batch processor. */
 const SLICE = 512;
-/** Without further spans, processors are flushed after this time, so that the fate of the last spans is known. */
+/** Without further spans, processors are flushed after this time, so that the results of the last spans are known. */
 const IDLE_FLUSH_MS = 5_000;
 
 export interface Receivers {
@@ -50,7 +50,7 @@ export interface OutletOptions extends Receivers {
 export class Outlet {
   readonly #options: OutletOptions;
   #waiting: Leaving[] = [];
-  /** Items before this index have left. */
+  /** Items before this index were sent. */
   #next = 0;
   #put = 0;
   #done = 0;
@@ -98,14 +98,14 @@ export class Outlet {
     queueMicrotask(() => this.#run());
   }
 
-  /** Resolves when everything that was put before has left, and the receivers were flushed. */
+  /** Resolves when all items that were queued before are sent, and the receivers are flushed. */
   async flush(): Promise<void> {
     const put = this.#put;
     while (this.#done < put && !this.#isClosed) await new Promise<void>(resolve => this.#steps.push(resolve));
     await this.#flushReceivers();
   }
 
-  /** Drops everything that waits. */
+  /** Drops all waiting items. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#idle);
@@ -136,7 +136,7 @@ export class Outlet {
       if (this.#sinceFlush >= SLICE) await this.#flushReceivers();
       this.#done += slice.length;
       this.#signal();
-      // The application's own work comes between two slices.
+      // Between two slices, other work of the application can run.
       if (this.waiting > 0) await new Promise(setImmediate);
     }
     this.#running = false;
@@ -232,7 +232,7 @@ export class Outlet {
 
 const timeOf = (ms: number | undefined): [number, number] | undefined => (ms === undefined ? undefined : hrTime(ms));
 
-/** When the root of an open trace began. Undefined when the root has ended. */
+/** Returns the start of an open trace's root; undefined if the root has ended. */
 export function rootStartOf({ segment, turn, endedMs }: FoldState, trace: TraceKey): number | undefined {
   if (trace.turn !== undefined)
     return turn !== undefined && trace.turn === `${turn.key}\0${turn.ordinal}` ? turn.startMs : undefined;

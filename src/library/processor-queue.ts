@@ -1,6 +1,7 @@
 /**
- * The queue of a batch span processor. A full queue drops spans without an error, and no public method tells how full it
- * is. These fields have the same names in SDK 1, 2 and 3; of a processor without them nothing is known.
+ * Reads the queue of a batch span processor. A full queue drops spans without an error, and there is no public method
+ * for its length. These fields have the same names in SDK 1, 2 and 3. For a processor without them, the state is
+ * unknown.
  */
 
 interface Queue {
@@ -19,7 +20,7 @@ export function isFull(processor: object): boolean {
   return queue !== undefined && queue._finishedSpans.length >= queue._maxQueueSize;
 }
 
-/** The processors of an SDK's provider, as far as it shows them. */
+/** Returns the processors of an SDK's provider, if its fields are known. */
 export function processorsIn(provider: object): readonly object[] {
   const { _activeSpanProcessor: active } = provider as { _activeSpanProcessor?: { _spanProcessors?: unknown } };
   const all = active?._spanProcessors;

@@ -53,7 +53,7 @@ export class RecordTarget {
     }
   }
 
-  /** Counts a record that is not emitted any more. */
+  /** Counts a record that will not be emitted. */
   drop(): void {
     this.stats.produced += 1;
     this.stats.dropped += 1;

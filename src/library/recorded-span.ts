@@ -93,6 +93,6 @@ export class RecordedSpan {
   }
 
   end(): void {
-    // The span has ended before a processor gets it.
+    // The span has already ended, so this call has no effect.
   }
 }

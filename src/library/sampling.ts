@@ -1,14 +1,14 @@
-/** Decides for spans that no tracer starts whether they are sent, with the application's sampler. */
+/** Decides with the application's sampler whether spans are sent that no tracer starts. */
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { OpenRoot } from '../telemetry/open-root.ts';
 import { contextOf } from './global-api.ts';
 import type { BridgeSampler, BridgeSpanContext } from './otel-interfaces.ts';
 
-/** As `SamplingDecision` of the SDK. */
+/** The values of `SamplingDecision` of the SDK. */
 const [NOT_RECORD, SAMPLED] = [0, 2];
 const KIND_INTERNAL = 0;
 
-/** Decisions of this many traces are remembered. */
+/** The number of traces whose decisions are cached. */
 const MOST_TRACES = 20_000;
 
 type Decision = ReturnType<BridgeSampler['shouldSample']>;
@@ -21,12 +21,12 @@ export class Sampling {
     this.#sampler = sampler;
   }
 
-  /** The trace flags of the root: 1 when the trace is sampled. */
+  /** Returns the trace flags of the root: 1 if the trace is sampled. */
   flagsOf(root: OpenRoot): number {
     return this.#rootDecision(root).decision === SAMPLED ? 1 : 0;
   }
 
-  /** Undefined when the span is not recorded. Otherwise its flags, and the attributes that the sampler adds. */
+  /** Returns the flags of a span and the attributes that the sampler adds; undefined if the span is not recorded. */
   decide(span: ReadableSpan, root: OpenRoot): { flags: number; attributes: object | undefined } | undefined {
     const isRoot = span.spanContext().spanId === root.spanId;
     const { decision, attributes } = isRoot ? this.#rootDecision(root) : this.#childDecision(span, root);
@@ -55,7 +55,7 @@ export class Sampling {
     parent: BridgeSpanContext | undefined,
     ...[traceId, name, kind, attributes, links]: [string, string, number, object, object]
   ): Decision {
-    // Without a sampler: as the parent, and a root is sampled.
+    // Without a sampler, a span follows its parent, and a root is sampled.
     if (this.#sampler === undefined) return { decision: (parent?.traceFlags ?? 1) === 1 ? SAMPLED : NOT_RECORD };
     return this.#sampler.shouldSample(
       contextOf(parent) as never,

@@ -1,7 +1,7 @@
 /**
- * The OpenTelemetry packages of `otel-hooks/sdk`. They belong to the application, so they are loaded here, at the start,
- * and none is bundled. SDK 3 has no `sdk-trace-node`; its `sdk-trace` is used. The build makes the CommonJS copy of this
- * file by replacing `await import` with `require`.
+ * Loads the OpenTelemetry packages of `otel-hooks/sdk` at the start. They belong to the application, so they are not
+ * bundled. SDK 3 has no `sdk-trace-node`, so its `sdk-trace` is used. The build makes the CommonJS copy of this file by
+ * replacing `await import` with `require`.
  */
 
 const missing: unknown[] = [];
@@ -28,5 +28,5 @@ const metricExporter = await optional(async () => await import('@opentelemetry/e
 /** Undefined members are not installed, or could not be loaded. */
 export const packages = { node, plain, api, logsApi, logs, metrics, traceExporter, logExporter, metricExporter };
 
-/** Why packages could not be loaded. */
+/** The errors of packages that could not be loaded. */
 export const loadErrors: readonly unknown[] = missing;

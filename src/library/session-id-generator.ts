@@ -50,7 +50,7 @@ export class SessionIdGenerator implements IdGenerator {
   }
 }
 
-/** Calls `start`. A `SessionIdGenerator` returns these ids meanwhile. */
+/** Calls `start`. During the call, a `SessionIdGenerator` returns these ids. */
 export function withIds<T>(ids: Ids, start: () => T): T {
   shared[NEXT] = ids;
   try {

@@ -1,6 +1,6 @@
 /**
- * The accounts of spans. Each span is counted once when it is produced and once when its fate is known, so that
- * `produced = exported + dropped + failed + waiting` at any time.
+ * Counts spans. Each span is counted once when it is produced and once when its result is known, so that `produced =
+ * exported + dropped + failed + waiting` at any time.
  */
 
 import type { DropReason, SpanStats } from './stats.ts';
@@ -17,7 +17,7 @@ export class SpanAccounts {
     this.#stats.waiting += count;
   }
 
-  /** Counts what still waits as failed. Fates that become known later are ignored. */
+  /** Counts all waiting spans as failed. Later results are ignored. */
   close(): void {
     this.#isClosed = true;
     this.#stats.failed += this.#stats.waiting;
@@ -49,7 +49,7 @@ export class SpanAccounts {
   }
 }
 
-/** One span on its way to several targets. Its fate is the worst of its fates there. */
+/** One span that is sent to several targets. The worst of their results counts. */
 export class Ticket {
   readonly #accounts: SpanAccounts;
   #targets: number;
@@ -68,9 +68,9 @@ export class Ticket {
   }
 }
 
-/** What an exporter said of the spans of a bridge, where the exporter is known. */
+/** The results of an exporter for the spans of a bridge, if the exporter is known. */
 export interface ExportResults {
-  /** Undefined: the exporter did not get the span. The answer is given once. */
+  /** Returns the result of a span once; undefined if the exporter did not get the span. */
   take(spanId: string): 'exported' | 'failed' | undefined;
   /** Resolves when no export is running. */
   settled(): Promise<void>;

@@ -1,4 +1,4 @@
-/** The receivers of finished spans that the application gave: processors and exporters of its SDK. */
+/** The receivers of finished spans: processors and exporters of the application's SDK. */
 
 import { BridgeError, type BridgeErrorCode, type Report } from './bridge-options.ts';
 import { contextOf, withoutTracing } from './global-api.ts';
@@ -8,7 +8,7 @@ import type { RecordedSpan } from './recorded-span.ts';
 import type { Ticket } from './span-accounts.ts';
 import { TimeoutError, within } from './time-limit.ts';
 
-/** A span that is about to leave, and its account. */
+/** A span that will be sent, and its ticket. */
 export interface Outgoing {
   span: RecordedSpan;
   ticket: Ticket;
@@ -75,7 +75,7 @@ export class ProcessorTarget implements SpanTarget {
   readonly #processor: BridgeSpanProcessor;
   readonly #timeoutMs: number;
   readonly #report: Report;
-  /** Taken by the processor since it was last flushed. */
+  /** The spans that the processor has taken since its last flush. */
   #handed: Ticket[] = [];
 
   constructor(processor: BridgeSpanProcessor, timeoutMs: number, report: Report) {

@@ -1,4 +1,4 @@
-/** The numbers of a bridge. Each is counted where the thing happens. */
+/** The numbers of a bridge. */
 
 /**
  * Numbers of inputs. `received = accepted + duplicate + refused`.
@@ -29,7 +29,7 @@ export interface InputStats {
  */
 export interface SessionStats {
   open: number;
-  /** Ended, and still known for late events. */
+  /** Ended sessions that are kept for late events. */
   ended: number;
   /** Ended by the bridge because no event came. */
   silenced: number;
@@ -38,7 +38,7 @@ export interface SessionStats {
 }
 
 /**
- * Why a span was not handed on.
+ * The reason why a span was dropped.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export type DropReason =
   | 'processor_full'
   /** The processor did not pass the span to its exporter. */
   | 'processor'
-  /** The time for the shutdown was over. */
+  /** The time limit of the shutdown was over. */
   | 'shutdown';
 
 /**
@@ -66,7 +66,7 @@ export type DropReason =
  */
 export interface SpanStats {
   produced: number;
-  /** Exporters accepted it; or a processor took it, and its flush reported no error. */
+  /** An exporter accepted the span; or a processor took it, and its flush reported no error. */
   exported: number;
   dropped: number;
   /** An exporter or a processor reported an error, or did not answer in time. */
@@ -110,7 +110,7 @@ export interface MeasurementStats {
 }
 
 /**
- * The numbers of a bridge since it was made. Each is counted where the thing happens.
+ * The numbers of a bridge since it was created.
  *
  * @example
  * ```ts

@@ -28,12 +28,12 @@ import { within } from './time-limit.ts';
 export interface TracedSpan {
   span: ReadableSpan;
   root: OpenRoot;
-  /** When the root began, if it is still open. */
+  /** The start of the root, if it is still open. */
   rootStart: BridgeTime | undefined;
   ticket: Ticket;
 }
 
-/** Decisions of this many traces are remembered. */
+/** The number of traces whose decisions are cached. */
 const MOST_TRACES = 20_000;
 
 export class TracerTarget implements SpanTarget<TracedSpan> {
@@ -48,7 +48,7 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
   /** The flags of roots, by trace id. */
   readonly #flags = new Map<string, number>();
   #handed: { ticket: Ticket; spanId: string }[] = [];
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(
     find: () => BridgeTracerProvider | undefined,
@@ -191,7 +191,7 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
     return span;
   }
 
-  /** The tracer of the provider of this moment; a provider may be registered late, or replaced in tests. */
+  /** Returns the tracer of the current provider: it may be registered late, or replaced in tests. */
   #currentTracer(): BridgeTracer | undefined {
     const provider = this.#find();
     if (provider === undefined) return undefined;
@@ -212,21 +212,21 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
   #isFull = (): boolean => this.#provider !== undefined && processorsIn(this.#provider).some(isFull);
 
   #once(code: 'no-receiver' | 'span-ids', message: string): void {
-    if (this.#told.has(code)) return;
-    this.#told.add(code);
+    if (this.#reported.has(code)) return;
+    this.#reported.add(code);
     this.#report(new BridgeError(code, message));
   }
 }
 
-/** An action may turn out to have begun before the first event of its session, and the session with it. */
+/** Moves the start of a root back: an action may have begun before the first event of its session. */
 function setStart(open: BridgeTracerSpan, startTime: BridgeTime): void {
   const span = open as { startTime?: BridgeTime };
   if (Array.isArray(span.startTime)) span.startTime = startTime;
 }
 
 /**
- * The tracer of the bridge's own scope with computed ids. A provider without a `SessionIdGenerator` has its generator in
- * a field of each tracer, which has the same name in SDK 1, 2 and 3; other tracers of the provider keep theirs.
+ * Makes the tracer of the bridge use computed ids. If the provider has no `SessionIdGenerator`, the generator in a
+ * field of this tracer is replaced. The field has the same name in SDK 1, 2 and 3. Other tracers keep their generator.
  */
 function withComputedIds(tracer: BridgeTracer): BridgeTracer {
   const own = tracer as { _idGenerator?: IdGenerator };
@@ -236,12 +236,12 @@ function withComputedIds(tracer: BridgeTracer): BridgeTracer {
   return tracer;
 }
 
-/** The provider behind the one that `trace.getTracerProvider()` returns; undefined while no SDK is registered. */
+/** Returns the provider behind the proxy of `trace.getTracerProvider()`; undefined if no SDK is registered. */
 export function behindProxy(provider: BridgeTracerProvider | undefined): BridgeTracerProvider | undefined {
   const delegate = (provider as { getDelegate?: () => BridgeTracerProvider } | undefined)?.getDelegate?.();
   if (provider === undefined || delegate === undefined) return provider;
   return isNoop(delegate) ? undefined : delegate;
 }
 
-/** The provider that the API returns while none is registered. */
+/** Returns true for the provider that the API returns if none is registered. */
 export const isNoop = (provider: object): boolean => /^Noop\w*Provider$/.test(provider.constructor.name);

@@ -122,10 +122,10 @@ test('a handler that throws, overruns or gives an invalid response is skipped wi
     metadata: { failures },
   });
   expect(outcome.warnings).toEqual([
-    'hook breaks failed: it broke; it was passed over',
-    'hook rejects failed: string; it was passed over',
-    'hook hangs took longer than 1 ms; it was passed over',
-    'hook invents answered what is no response (action)',
+    'hook breaks failed: it broke; it was skipped',
+    'hook rejects failed: string; it was skipped',
+    'hook hangs took longer than 1 ms; it was skipped',
+    'hook invents returned an invalid response (action)',
   ]);
   expect(aborted).toBe(true);
   expect(seen[0]?.response.metadata.failures).toEqual(failures);

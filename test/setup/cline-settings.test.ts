@@ -37,7 +37,7 @@ describe('a name that another hook uses', () => {
     expect(file?.add?.(own, new Map())).toMatchObject({
       ok: false,
       line: 1,
-      why: expect.stringMatching(/somebody else/),
+      why: expect.stringMatching(/another program/),
     });
   });
 });

@@ -21,7 +21,7 @@ export function wholeFile(file: WholeFile): SettingsFile & Required<Pick<Setting
     entries: text => (file.isOurs(text) ? entries(text) : []),
     add(before, commands): Edit {
       if (before !== undefined && !file.isOurs(before)) {
-        return { ok: false, line: 1, column: 1, why: 'somebody else’s file has the name that ours needs' };
+        return { ok: false, line: 1, column: 1, why: 'a file of another program already has this name' };
       }
       const text = file.text(commands);
       return { ok: true, text, changed: text !== before, events: eventsOf(text) };

@@ -4,7 +4,7 @@ import type { Rule } from '../validation.ts';
 /** All rules of this validator. The ids are stable, so that scripts can compare them. */
 export const rules = {
   ...textRules,
-  'stream/duplicate-event-id': { level: 'warning', asks: 'each event has an id of its own', clause: '6.1 event_id' },
+  'stream/duplicate-event-id': { level: 'warning', asks: 'each event has a different id', clause: '6.1 event_id' },
   'envelope/type': { level: 'error', asks: 'fields of the envelope have the types of its schema', clause: '6.1' },
   'envelope/required': {
     level: 'error',

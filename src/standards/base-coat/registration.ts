@@ -86,7 +86,7 @@ function judgeName(name: string, kind: Kind, path: Where): Remark[] {
       ? []
       : [{ rule: 'file/platform-name', path, why: `${shown(name)} is a platform's name of ${point}` }];
   const native = platformName(point, 'hooksFile');
-  if (native === undefined) return [{ rule: 'file/extension', path, why: `no platform tells ${point}` }];
+  if (native === undefined) return [{ rule: 'file/extension', path, why: `no platform sends ${point}` }];
   if (endsTurn(name)) return [{ rule: 'file/turn-end', path, why: `${shown(name)} is the end of a turn` }];
   // Pages of agents use the PascalCase names of settings files.
   const known = [native, 'sessionEnd', ...(kind === 'agent page' ? [platformName(point, 'settingsFile')] : [])];

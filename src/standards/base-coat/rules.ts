@@ -78,15 +78,15 @@ export const rules = {
     asks: "the head of an agent's page is YAML between two lines of three dashes",
     clause: '5',
   },
-  'file/empty': { level: 'warning', asks: 'a file that is to register hooks does', clause: '5' },
+  'file/empty': { level: 'warning', asks: 'a file that registers hooks has at least one hook', clause: '5' },
   'file/turn-end': {
     level: 'note',
-    asks: 'Stop, which the document holds for the end of the session, is fired at the end of each turn; a session ends with sessionEnd',
+    asks: 'Stop fires at the end of each turn, although the document lists it as the end of the session; a session ends with sessionEnd',
     clause: '2',
   },
   'file/dialects': {
     level: 'note',
-    asks: 'one spelling per file: a platform sends camelCase events another payload than PascalCase ones',
+    asks: 'one spelling per file: a platform sends different payloads for camelCase and PascalCase events',
     clause: '5',
   },
 } as const satisfies Record<string, Rule>;

@@ -23,7 +23,7 @@ export const rules = {
   'envelope/version': { level: 'error', asks: 'openhook is MAJOR.MINOR', clause: 'Versioning' },
   'envelope/unknown-version': {
     level: 'warning',
-    asks: 'the version is one that this validator knows (0.1); another one is judged as well as can be',
+    asks: 'the version is known to this validator (0.1); another version is judged by the rules of 0.1',
     clause: 'Versioning',
   },
   'envelope/source': { level: 'error', asks: 'source is lower-case kebab-case', clause: 'Envelope Format' },
@@ -35,7 +35,7 @@ export const rules = {
   'envelope/time': { level: 'error', asks: 'time is an ISO 8601 time with a zone', clause: 'Envelope Format' },
   'envelope/extra': {
     level: 'warning',
-    asks: "nothing else stands at the top: vendors' data belong into extensions",
+    asks: 'there are no other fields at the top: data of vendors belongs into extensions',
     clause: 'envelope schema, additionalProperties',
   },
   'envelope/context': { level: 'warning', asks: 'context is a URI', clause: 'Envelope Format' },
