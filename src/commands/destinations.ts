@@ -19,7 +19,7 @@ import { replay } from '../journal/replay.ts';
 import { asShown } from '../lib/shown.ts';
 import { pinnedNow, worldOver } from '../pipeline/pin-now.ts';
 import { recalled } from '../pipeline/rebuild.ts';
-import { explain } from '../problems/problem.ts';
+import { explain, merged } from '../problems/problem.ts';
 import { configuredIn } from '../session/pin.ts';
 import { newSession, type SessionState } from '../session/session-state.ts';
 import { providersNamed } from '../setup/standing.ts';
@@ -162,7 +162,7 @@ function listText(rows: readonly Row[], store: Store | undefined): string {
   ]);
   const next = rows.flatMap(row => {
     const { name, waiting } = row;
-    const lines = problemsOf(row, store).map(each => `${name}: ${explain(each).what}`);
+    const lines = merged(problemsOf(row, store)).map(each => `${name}: ${explain(each).what}`);
     if (waiting.refused.length > 0) lines.push(`next: otel-hooks destinations resend ${name}`);
     if (sum(waiting.items) > 0)
       lines.push(`next: otel-hooks deliver, or otel-hooks destinations redirect ${name} OTHER, or drop ${name}`);
