@@ -74,7 +74,11 @@ const states: [name: string, make: (file: string) => void, why: RegExp][] = [
     },
     /larger than/,
   ],
-  ['binary', file => fs.writeFileSync(file, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 1, 2, 0])), /not valid|another program/],
+  [
+    'binary',
+    file => fs.writeFileSync(file, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 1, 2, 0])),
+    /not valid|another program/,
+  ],
 ];
 
 describe.each(ids)('%s', id => {
