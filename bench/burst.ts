@@ -13,21 +13,12 @@
  * runs.
  */
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { shellCommand, shellHook } from '../src/hook/script.ts';
 import { printCold } from './parts/cold.ts';
+import { commandsOfBurst } from './parts/front-ends.ts';
 import { judged, median, numberAfter, setting } from './parts/sides.ts';
 
 const AT_ONCE = 64;
@@ -100,29 +91,14 @@ async function main(words: readonly string[]): Promise<number> {
 function install(): { state: string; node: string[]; sh: string[] } {
   const dist = join(folder, 'otel-hooks', 'dist');
   const state = join(folder, 'state');
-  const bin = join(dist, 'otel-hooks.cjs');
-  const deliver = join(dist, 'deliver.js');
-  const script = join(folder, 'hook.sh');
   for (const path of [dist, join(state, 'inbox')]) mkdirSync(path, { recursive: true, mode: 0o700 });
   const root = fileURLToPath(new URL('..', import.meta.url));
-  copyFileSync(join(root, 'dist', 'otel-hooks.cjs'), bin);
+  copyFileSync(join(root, 'dist', 'otel-hooks.cjs'), join(dist, 'otel-hooks.cjs'));
   copyFileSync(join(root, 'package.json'), join(dist, '..', 'package.json'));
-  writeFileSync(deliver, '');
+  writeFileSync(join(dist, 'deliver.js'), '');
   writeFileSync(join(state, 'lock'), `${process.pid} {"v":1}\n`);
   writeFileSync(join(folder, 'memory.cjs'), MEMORY);
-  const setsid = ['/usr/bin/setsid', '/bin/setsid'].find(path => existsSync(path));
-  writeFileSync(
-    script,
-    shellHook({ stateFolder: state, node: process.execPath, bin, deliver, cat: '/bin/cat', setsid }),
-  );
-  const text = 'drwxr-xr-x 2 user user 4096 Jan 1 00:00 folder\n'.repeat(64);
-  const payload = { session_id: '0f9d', hook_event_name: 'PostToolUse', tool_name: 'Bash', tool_response: text };
-  writeFileSync(join(folder, 'payload'), JSON.stringify(payload));
-  return {
-    state,
-    node: [process.execPath, bin, 'hook', '--tool', 'claude-code', '--state-dir', state],
-    sh: ['/bin/sh', '-c', shellCommand({ script, tool: 'claude-code', event: 'PostToolUse' })],
-  };
+  return { state, ...commandsOfBurst({ folder, dist, state }) };
 }
 
 function measure(rounds: number, state: string, variants: readonly Variant[]): number[][] {

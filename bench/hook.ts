@@ -40,7 +40,8 @@ import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KICK_STEP_S } from '../src/hook/kick.ts';
-import { shellCommand, shellHook } from '../src/hook/script.ts';
+import { shellCommand } from '../src/hook/script.ts';
+import { writeScript } from './parts/front-ends.ts';
 
 interface Variant {
   name: string;
@@ -108,21 +109,15 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
   const config = join(folder, '.config', 'otel-hooks');
   const inbox = join(state, 'inbox');
   const bin = join(dist, 'otel-hooks.cjs');
-  const deliver = join(dist, 'deliver.js');
-  const script = join(folder, 'hook.sh');
   for (const path of [dist, links, inbox, join(state, 'problems'), config])
     mkdirSync(path, { recursive: true, mode: 0o700 });
   const root = fileURLToPath(new URL('..', import.meta.url));
   copyFileSync(join(root, 'dist', 'otel-hooks.cjs'), bin);
   copyFileSync(join(root, 'package.json'), join(dist, '..', 'package.json'));
-  writeFileSync(deliver, '');
+  writeFileSync(join(dist, 'deliver.js'), '');
   writeFileSync(join(config, 'config.json'), '{"provider": "otlp", "otlp": {"endpoint": "http://127.0.0.1:4318"}}\n');
   symlinkSync(bin, join(links, 'otel-hooks'));
-  const setsid = ['/usr/bin/setsid', '/bin/setsid'].find(path => existsSync(path));
-  writeFileSync(
-    script,
-    shellHook({ stateFolder: state, node: process.execPath, bin, deliver, cat: '/bin/cat', setsid }),
-  );
+  const script = writeScript({ folder, dist, state });
 
   const node = (...more: string[]): string[] => {
     return [process.execPath, bin, 'hook', '--tool', 'claude-code', ...more];
@@ -209,7 +204,7 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
     },
     { name: '/bin/true', command: ['/bin/true'], payload: Buffer.alloc(0), repeats: 10 },
   );
-  const circumstances = inCircumstances(node, sh, common, { bin, deliver, setsid });
+  const circumstances = inCircumstances(node, sh, common, dist);
   variants.push(...circumstances.variants);
   return { variants, state, close: circumstances.close };
 }
@@ -219,7 +214,7 @@ function inCircumstances(
   node: (...more: string[]) => string[],
   sh: (shell: string[], edge: boolean) => string[],
   payload: Buffer,
-  { bin, deliver, setsid }: { bin: string; deliver: string; setsid: string | undefined },
+  dist: string,
 ): { variants: Variant[]; close: () => void } {
   const WITHIN = 1.05;
   const variants: Variant[] = [];
@@ -247,11 +242,7 @@ function inCircumstances(
     const state = join(folder, name);
     for (const path of ['inbox', 'problems', 'outbox/0123456789abcdef'])
       mkdirSync(join(state, path), { recursive: true, mode: 0o700 });
-    const file = join(folder, `${name}.sh`);
-    writeFileSync(
-      file,
-      shellHook({ stateFolder: state, node: process.execPath, bin, deliver, cat: '/bin/cat', setsid }),
-    );
+    const file = writeScript({ folder, dist, state }, `${name}.sh`);
     return {
       state,
       command: ['/bin/sh', '-c', shellCommand({ script: file, tool: 'claude-code', event: 'PostToolUse' })],

@@ -11,7 +11,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { shellCommand, shellHook } from '../../src/hook/script.ts';
+import { commandsOfBurst } from './front-ends.ts';
 import { judged, median } from './sides.ts';
 
 const AT_ONCE = 64;
@@ -129,25 +129,11 @@ function install(folder: string, name: string): Side {
   cpSync(fileURLToPath(new URL('../../dist', import.meta.url)), join(dist, 'real'), { recursive: true });
   writeFileSync(join(dist, 'real', 'package.json'), '{ "type": "module" }');
   cpSync(join(dist, 'real', 'otel-hooks.cjs'), join(dist, 'otel-hooks.cjs'));
-  const deliver = join(dist, 'deliver.js');
-  writeFileSync(deliver, TELLING);
-  const script = join(place, 'hook.sh');
-  const bin = join(dist, 'otel-hooks.cjs');
-  const setsid = ['/usr/bin/setsid', '/bin/setsid'].find(path => existsSync(path));
-  writeFileSync(
-    script,
-    shellHook({ stateFolder: state, node: process.execPath, bin, deliver, cat: '/bin/cat', setsid }),
-  );
-  const text = 'drwxr-xr-x 2 user user 4096 Jan 1 00:00 folder\n'.repeat(64);
-  const payload = { session_id: '0f9d', hook_event_name: 'PostToolUse', tool_name: 'Bash', tool_response: text };
-  writeFileSync(join(place, 'payload'), JSON.stringify(payload));
+  writeFileSync(join(dist, 'deliver.js'), TELLING);
   return {
     state,
     dist,
-    commands: {
-      sh: ['/bin/sh', '-c', shellCommand({ script, tool: 'claude-code', event: 'PostToolUse' })],
-      node: [process.execPath, bin, 'hook', '--tool', 'claude-code', '--state-dir', state],
-    },
+    commands: commandsOfBurst({ folder: place, dist, state }),
     env: {
       PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
       HOME: place,

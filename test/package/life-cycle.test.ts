@@ -23,6 +23,7 @@ import { removeFolder } from '../../src/lib/remove-folder.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { commandsIn, type House, harmless, quiet, type Ran, runHook, status, until } from '../wire/house.ts';
 import { counts, sessionOf, tree } from '../wire/session.ts';
+import { packInto } from './tarball.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const npmEnv = { npm_config_update_notifier: 'false', npm_config_audit: 'false', npm_config_fund: 'false' };
@@ -33,16 +34,11 @@ let tarball: string;
 let globalFolder: string;
 beforeAll(() => {
   place = realpathSync(mkdtempSync(join(tmpdir(), 'otel-hooks-life-')));
-  // The build has just been done for all tests; `prepack` would do it again.
-  const words = ['pack', '--ignore-scripts', '--silent', '--pack-destination', place];
-  execFileSync('npm', words, { cwd: root, env: { PATH: process.env.PATH, HOME: join(place, 'npm-home'), ...npmEnv } });
-  tarball = join(place, readdirSync(place).find(name => name.endsWith('.tgz')) ?? '');
+  const env = { PATH: process.env.PATH, HOME: join(place, 'npm-home'), ...npmEnv };
+  tarball = packInto(place, env);
   globalFolder = join(place, 'global');
   const install = ['install', '--global', '--offline', '--silent', '--prefix', globalFolder, tarball];
-  execFileSync('npm', install, {
-    cwd: place,
-    env: { PATH: process.env.PATH, HOME: join(place, 'npm-home'), ...npmEnv },
-  });
+  execFileSync('npm', install, { cwd: place, env });
 }, 60_000);
 afterAll(() => removeFolder(place));
 

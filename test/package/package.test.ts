@@ -18,6 +18,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import manifest from '../../package.json' with { type: 'json' };
 import { type Collector, startCollector } from '../collector.ts';
 import { until } from '../wire/house.ts';
+import { packInto } from './tarball.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let place: string;
@@ -33,11 +34,9 @@ beforeAll(() => {
   mkdirSync(app);
   mkdirSync(join(place, 'home'));
   env = { PATH: process.env.PATH, HOME: join(place, 'home'), npm_config_update_notifier: 'false' };
-  // The build has just been done for all tests; `prepack` would do it again.
-  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', place], { cwd: root, env });
-  const tarball = readdirSync(place).find(name => name.endsWith('.tgz')) ?? '';
+  const tarball = packInto(place, env);
   writeFileSync(join(app, 'package.json'), '{ "name": "app", "private": true }\n');
-  installation = execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', join(place, tarball)], {
+  installation = execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], {
     cwd: app,
     env,
     encoding: 'utf8',

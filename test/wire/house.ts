@@ -1,15 +1,6 @@
 /** A user's machine in a temporary folder: the program installed, hooks enabled, and the agent that runs them. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -19,6 +10,7 @@ import { readStatusBooks, type StatusBooks, waitingIn } from '../../src/deliver/
 import { removeFolder } from '../../src/lib/remove-folder.ts';
 import { isDelivering } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
+import { packInto } from '../package/tarball.ts';
 
 export interface House {
   folder: string;
@@ -66,11 +58,9 @@ function installed(app: string, folder: string): string {
   const npmHome = join(folder, 'npm-home');
   mkdirSync(npmHome);
   const env = { PATH: process.env.PATH, HOME: npmHome, npm_config_update_notifier: 'false' };
-  // The build has just been done for all tests; `prepack` would do it again.
-  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], { cwd: root, env });
-  const tarball = readdirSync(folder).find(name => name.endsWith('.tgz')) ?? '';
+  const tarball = packInto(folder, env);
   writeFileSync(join(app, 'package.json'), '{ "private": true }\n');
-  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--silent', join(folder, tarball)], {
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--silent', tarball], {
     cwd: app,
     env,
   });
