@@ -19,7 +19,7 @@ export interface FoldState {
   v: 1;
   agent: string;
   session: string;
-  /** `turn`: each turn is a trace of its own. */
+  /** `turn`: each turn has a separate trace. */
   shape?: 'turn' | undefined;
   settles: {
     action: 'hook' | 'transcript';

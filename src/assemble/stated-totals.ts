@@ -91,12 +91,12 @@ function addUntold(state: FoldState, span: SessionSpan, model: string, rest: Spe
   const [only, ...others] = compactions;
   const place = others.length === 0 ? only : undefined;
   if (place !== undefined) usage.calls += 1;
-  const chat = untold(span, model, rest, place);
+  const chat = inferredChat(span, model, rest, place);
   weigh(state, chat);
   out.spans.push(chat);
 }
 
-function untold(span: SessionSpan, model: string, rest: Spent, place: Compacting | undefined): ChatSpan {
+function inferredChat(span: SessionSpan, model: string, rest: Spent, place: Compacting | undefined): ChatSpan {
   const startMs = Math.max(span.startMs, place?.startMs ?? span.endMs);
   const endMs = Math.min(span.endMs, Math.max(startMs, place?.endMs ?? span.endMs));
   return {

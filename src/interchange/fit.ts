@@ -338,7 +338,7 @@ function platformThere({ command, platform = {} }: Handler, target: Target, addL
           severity: 'warning',
           capability: 'platform_commands',
           field: `handler.platform.${system}`,
-          message: `${provider.title} has no command of its own for ${system}: the general one runs there`,
+          message: `${provider.title} has no separate command for ${system}: the general command runs there`,
         });
   return {
     ...(isShared ? { command: linux } : {}),

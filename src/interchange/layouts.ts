@@ -133,7 +133,7 @@ export function readNative(
   if (!read.ok) return { ok: false, why: `not JSON: ${read.why}`, ...at(read.offset) };
   const [twice] = read.duplicates;
   if (twice !== undefined)
-    return { ok: false, why: `'${plain(String(twice.path.at(-1)), 60)}' stands twice`, ...at(twice.offset) };
+    return { ok: false, why: `'${plain(String(twice.path.at(-1)), 60)}' occurs twice`, ...at(twice.offset) };
   const rest = skipBlank(bare, read.end);
   if (rest < bare.length) return { ok: false, why: 'more text after the JSON', ...at(rest) };
   return isObject(read.value)

@@ -57,7 +57,7 @@ function readJson(text: string): Source {
   });
   if (!read.ok) return broken(read.offset, read.why);
   const [twice] = read.duplicates;
-  if (twice !== undefined) return broken(twice.offset, `'${plain(String(twice.path.at(-1)), 60)}' stands twice`);
+  if (twice !== undefined) return broken(twice.offset, `'${plain(String(twice.path.at(-1)), 60)}' occurs twice`);
   const rest = skipBlank(text, read.end);
   if (rest < text.length) return broken(rest, 'more text after the manifest');
   return { ok: true, value: read.value, at: path => at(placeOf(read, path)) };

@@ -40,8 +40,8 @@ import {
   type ReadingOn,
   type ReadOn,
   readOn,
+  reportRest,
   type TranscriptListener,
-  tellRest,
 } from '../transcripts/read-on.ts';
 import { noteOver, patient, type TranscriptAccess, verdictsOn } from '../transcripts/settlement.ts';
 import type { PreviousSessions } from './previous-sessions.ts';
@@ -337,7 +337,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   /** Records the readings that wait in the readers' memories for further rows, since no more rows will follow. */
   finish(): void {
     const place = this.transcriptPlace(this.context.nowMs);
-    if (place !== undefined) tellRest(place);
+    if (place !== undefined) reportRest(place);
   }
 
   private transcriptState(): NonNullable<SessionState['transcripts']> {

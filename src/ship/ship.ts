@@ -38,7 +38,7 @@ import { heirOf, isRefusingMetrics, type LaneOf, type Standing, shipProblems, si
 import type { Transport } from './transport.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
-/** What the shipper needs of the store. */
+/** The part of the store that the shipper uses. */
 export interface ShipStore {
   /** Oldest first. */
   next(destination: string): readonly WaitingBody[];

@@ -87,8 +87,8 @@ export const eventsValidation = (about: About, name: string, asked: Asked, judge
   new EventsValidation(about, name, asked, judge);
 
 /**
- * What the validator expects at the current place. Of an array: `start` to `after`. Of a line that is too long: `rest
- * of line` skips to its end. `over`: the validator skips the rest of the text.
+ * The part that the validator expects at the current place. In an array: `start` to `after`. In a line that is too
+ * long: `rest of line` skips to its end. `over`: the validator skips the rest of the text.
  */
 type Expected = 'start' | 'first' | 'element' | 'comma' | 'after' | 'rest of line' | 'over';
 
@@ -290,7 +290,7 @@ class EventsValidation implements Validation {
         rule: 'json/duplicate-key',
         offset,
         path,
-        why: `${shown(path.at(-1))} stands twice in this object; the last one was judged`,
+        why: `${shown(path.at(-1))} occurs twice in this object; the last one was judged`,
       })),
     ];
     found.sort((a, b) => a.offset - b.offset);

@@ -1,10 +1,10 @@
 /**
  * Every name on the wire: span attributes, log attributes, event names, metrics.
  *
- * Every name that `@opentelemetry/semantic-conventions` defines is imported from it by name, so that esbuild puts the text
- * into the bundle and nothing else of the package. A comment says where a name stands that is newer than that package: the
- * GenAI names live in a registry without a release (semantic-conventions-genai, October 2026, all in development).
- * `agent_hooks.*` are our own names, for things that the conventions do not cover yet (decision and risk are proposals).
+ * Every name that `@opentelemetry/semantic-conventions` defines is imported by name, so that esbuild bundles only these
+ * texts of the package. If a name is newer than that package, a comment states its source: the GenAI names are in a
+ * registry without a release (semantic-conventions-genai, October 2026, all in development). `agent_hooks.*` are our
+ * own names for facts that the conventions do not cover yet (decision and risk are proposals).
  */
 import {
   ATTR_ERROR_TYPE,

@@ -113,7 +113,7 @@ function firstLook({ state, eyes, begin }: ReadingOn, { format }: Reader, path: 
 }
 
 /** Reports the readings that wait in the readers' memories for further rows. */
-export function tellRest(readingOn: ReadingOn): void {
+export function reportRest(readingOn: ReadingOn): void {
   const { transcript, state } = readingOn;
   for (const file of filesOf(readingOn)) {
     const read = readerFor(transcript, file.path);

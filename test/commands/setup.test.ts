@@ -285,8 +285,8 @@ describe('our own configuration', () => {
     ['{ "debug": true', /config\.json: not valid JSON.*line 1/],
     ['[]', /holds an array/],
     ['{ "otlp": "x" }', /"otlp" is a string, not an object \(line 1, column 11\)/],
-    ['{ "otlp": {}, "otlp": {} }', /"otlp" stands twice/],
-    ['{ "provider": "file", "provider": "otlp" }', /"provider" stands twice/],
+    ['{ "otlp": {}, "otlp": {} }', /"otlp" occurs twice/],
+    ['{ "provider": "file", "provider": "otlp" }', /"provider" occurs twice/],
   ])('that is broken is not changed: %s', async (text, why) => {
     written(text);
     const ran = await run(enable);

@@ -65,7 +65,9 @@ export function entryAt(at: Place, reading: TranscriptReading): TranscriptReadin
 const hasMode = ({ event_type: type }: TranscriptReading): boolean =>
   type === 'Prompt.Submitted' || type === 'Action.Before' || type === 'Action.After';
 
-/** Versions whose rows state decisions and keep forks apart. The facts were seen in 2.1.327 and not before 2.1.290. */
+/**
+ * Returns true for versions whose rows state decisions and mark copies of forks. Seen in 2.1.327, not before 2.1.290.
+ */
 export function isRecent(version = ''): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   return major > 2 || (major === 2 && (minor > 1 || (minor === 1 && patch >= 300)));

@@ -35,7 +35,7 @@ export const interchange: Provider = {
   remarks: {
     session_start: {
       kind: 'semantic_approximation',
-      message: 'TaskStart is for new tasks of Cline: one that is resumed has an event of its own',
+      message: 'TaskStart is the event of new tasks of Cline: a resumed task has a different event',
     },
     session_end: {
       kind: 'semantic_approximation',

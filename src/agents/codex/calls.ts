@@ -17,7 +17,7 @@ export function item(place: Place): TranscriptEntry[] {
       return called(place);
     case 'function_call_output':
     case 'custom_tool_call_output':
-      heard(place);
+      noteRequestTime(place);
       return returned(place);
     case 'web_search_call':
       note(place, 'said', atMs);
@@ -27,7 +27,7 @@ export function item(place: Place): TranscriptEntry[] {
       return [];
     case 'message':
       if (payload.role === 'assistant') note(place, 'said', atMs);
-      else heard(place);
+      else noteRequestTime(place);
       return barePrompt(place);
   }
   return [];
@@ -37,7 +37,7 @@ export function item(place: Place): TranscriptEntry[] {
  * Stores the time of the row that the next response answers. A call may return before all rows of its response are
  * written.
  */
-function heard(place: Place): void {
+function noteRequestTime(place: Place): void {
   note(place, recalled(place, 'said') === undefined ? 'asked' : 'heard', place.atMs);
 }
 

@@ -100,9 +100,9 @@ function tomlHooks(path: string): SettingsFile {
       const read = readToml(before);
       if (!read.ok) return read;
       const isIts = isOfThePythonPackage(read.value);
-      const goes = read.tables.filter(table => isOurTable(table) || isIts(table));
-      const events = [...new Set(goes.map(({ path: [first, event] }) => (first === 'hooks' && event) || 'otel'))];
-      if (goes.length === 0) return { ok: true, text: before, changed: false, events };
+      const ours = read.tables.filter(table => isOurTable(table) || isIts(table));
+      const events = [...new Set(ours.map(({ path: [first, event] }) => (first === 'hooks' && event) || 'otel'))];
+      if (ours.length === 0) return { ok: true, text: before, changed: false, events };
       return { ok: true, text: removeOurs(before), changed: true, events };
     },
     entries(toml) {
@@ -125,9 +125,9 @@ function removeOurs(toml: string): string | undefined {
     const read = readToml(edited);
     if (!read.ok) return edited;
     // Tables are removed from the end, so that the first entry of a file that `enable` created is removed last.
-    const goes = read.tables.findLast(isOurTable) ?? read.tables.findLast(isOfThePythonPackage(read.value));
-    if (!goes) return edited;
-    const rest = cutTable(edited, goes);
+    const last = read.tables.findLast(isOurTable) ?? read.tables.findLast(isOfThePythonPackage(read.value));
+    if (!last) return edited;
+    const rest = cutTable(edited, last);
     if (rest === undefined) return undefined;
     edited = rest;
   }

@@ -193,7 +193,7 @@ export const SINCE_BEFORE = -1;
  *
  * The host (src/transcripts) owns the disk: it opens files, stores how far each was read, waits for incomplete tails,
  * and enforces limits. The reader knows where files are and what a row means. It is pure and total: it takes any row,
- * returns readings, never throws, and omits whatever it does not know.
+ * returns readings, never throws, and omits unknown parts.
  *
  * Before the events of an edge hook are recorded, the files are read up to the time of that hook, so that events keep
  * their order. A row without a time has the time of the row before it. When the session is quiet, the files are read to

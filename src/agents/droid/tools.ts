@@ -50,12 +50,12 @@ const SIGNALLED = /^Error: Command terminated by signal: SIG/;
 const EXITED = /(?:^|\n)\[Process exited with code (-?\d{1,10})\]\s*$/;
 
 export function endingOf(tool: string, block: Fields): Ending {
-  const said = outputOf(block);
-  const exited = tool === 'Execute' ? EXITED.exec(said.slice(-200))?.[1] : undefined;
+  const output = outputOf(block);
+  const exited = tool === 'Execute' ? EXITED.exec(output.slice(-200))?.[1] : undefined;
   const exitCode = exited === undefined ? undefined : Number(exited);
   const success = block.is_error !== true && (exitCode ?? 0) === 0;
-  const denied = !success && REFUSED.test(said);
-  const interrupted = !success && SIGNALLED.test(said) ? true : undefined;
+  const denied = !success && REFUSED.test(output);
+  const interrupted = !success && SIGNALLED.test(output) ? true : undefined;
   return {
     result: { success, exit_code: exitCode },
     errorType: success || denied || interrupted ? undefined : exitCode === undefined ? 'tool_error' : 'exit_code',

@@ -142,7 +142,7 @@ function entriesOf(at: Row): TranscriptEntry[] {
   return [...entries, ...asked(at)];
 }
 
-const says = ({ atMs, memory, file }: Row, reading: TranscriptReading): TranscriptReading => ({
+const readingAt = ({ atMs, memory, file }: Row, reading: TranscriptReading): TranscriptReading => ({
   atMs,
   copyOf: memory.recall('session', 'copies'),
   ...reading,
@@ -169,8 +169,8 @@ function started(at: Row, hook: string | undefined): TranscriptEntry[] {
     data: { start_reason: isAgain || parent !== undefined ? 'resume' : 'new' },
     facts: { turn: undefined, previous: parent === undefined || isAgain ? undefined : { session: parent } },
   };
-  if (file.subagent === undefined) return [says(at, { ...start, unless: 'hooked' })];
-  return [says(at, { ...start, facts: { launched_by: launchedBy === '' ? undefined : launchedBy } })];
+  if (file.subagent === undefined) return [readingAt(at, { ...start, unless: 'hooked' })];
+  return [readingAt(at, { ...start, facts: { launched_by: launchedBy === '' ? undefined : launchedBy } })];
 }
 
 /** Reads a row that the program wrote after a hook. It has the end time of a call or of the session. */
@@ -190,7 +190,7 @@ function hookRan(at: Row, hook: string): TranscriptEntry[] {
     data: {},
     facts: { turn: undefined },
   };
-  return [says(at, end)];
+  return [readingAt(at, end)];
 }
 
 function asked(at: Row): TranscriptEntry[] {
@@ -203,7 +203,7 @@ function asked(at: Row): TranscriptEntry[] {
   if (file.subagent !== undefined) return [];
   memory.remember('turn', 'id', key);
   return [
-    says(at, {
+    readingAt(at, {
       event_type: 'Prompt.Submitted',
       key,
       // The end of a task in the background starts a turn.
@@ -223,7 +223,7 @@ function result(at: Row, block: Fields): TranscriptEntry[] {
   memory.forget('ended', call);
   const launched = tool === 'Task' ? LAUNCHED.exec(outputOf(block))?.[1] : undefined;
   return [
-    says(at, {
+    readingAt(at, {
       event_type: 'Action.After',
       key: call,
       atMs: Number.isNaN(endedMs) ? at.atMs : Math.min(endedMs, at.atMs ?? endedMs),
@@ -256,7 +256,7 @@ function answered(at: Row): TranscriptEntry[] {
   const isResponse = model !== undefined || memory.recall('session', 'model') === undefined;
   const entries: TranscriptEntry[] = isResponse
     ? [
-        says(at, {
+        readingAt(at, {
           event_type: 'Model.Responded',
           key,
           data: { model_id: model ?? settings.model },
@@ -278,7 +278,7 @@ function answered(at: Row): TranscriptEntry[] {
     const kind = tool === 'Task' ? word(fieldsOf(input).subagent_type) : undefined;
     if (kind !== undefined) memory.remember('kind', call, kind);
     entries.push(
-      says(at, {
+      readingAt(at, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(tool), input: fieldsOf(input) } },
@@ -290,12 +290,12 @@ function answered(at: Row): TranscriptEntry[] {
       }),
     );
   }
-  const said = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
-  if (calls > 0 || said === '') return entries;
+  const answer = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
+  if (calls > 0 || answer === '') return entries;
   // A response without calls is the answer.
-  const final = says(at, { event_type: 'Agent.Response', key, data: { response: said, final: true } });
+  const final = readingAt(at, { event_type: 'Agent.Response', key, data: { response: answer, final: true } });
   if (file.subagent === undefined) return [...entries, final, { over: 'turn', atMs: at.atMs }];
-  const end = says(at, { event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' } });
+  const end = readingAt(at, { event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' } });
   return [...entries, end, { over: 'subagent', id: file.subagent, atMs: at.atMs }];
 }
 
@@ -325,7 +325,7 @@ function turnEnded(fields: Fields, memory: Memory, file: ReadFile): TranscriptEn
 
 /** Returns a compaction: a summary replaced the context. The row does not show whether the user asked for it. */
 const compacted = (at: Row): TranscriptEntry[] => [
-  says(at, {
+  readingAt(at, {
     event_type: 'Context.Compaction',
     key: at.key,
     actor: 'system',

@@ -157,7 +157,7 @@ export function setValues(
     let container = read.root;
     for (const [depth, key] of path.entries()) {
       const [first, second] = members(container).filter(([name]) => name === key);
-      if (second) return refusal(text ?? '', second[1].parent?.offset ?? 0, `"${key}" stands twice`);
+      if (second) return refusal(text ?? '', second[1].parent?.offset ?? 0, `"${key}" occurs twice`);
       container = first?.[1];
       if (depth < path.length - 1 && container !== undefined && container.type !== 'object')
         return refusal(text ?? '', container.offset, `"${key}" is ${kindOf(container)}, not an object`);

@@ -128,7 +128,7 @@ function hooksIn(shape: Shape, text: string, events: readonly string[]): Hooks {
   const named = shape.root === undefined ? [] : [shape.root];
   for (const name of [...named, ...(shape.version === undefined ? [] : ['version'])]) {
     const second = members(read.root).filter(([key]) => key === name)[1];
-    if (second) return refusal(text, second[1].parent?.offset ?? 0, `"${name}" stands twice`);
+    if (second) return refusal(text, second[1].parent?.offset ?? 0, `"${name}" occurs twice`);
   }
   const root = hooksNode(shape, read.root);
   if (!root) return { ok: true, handlers: [] };
@@ -138,7 +138,7 @@ function hooksIn(shape: Shape, text: string, events: readonly string[]): Hooks {
   if (shape.eventField !== undefined) return handlersIn(text, root, named, shape.eventField, '');
 
   const twice = duplicateKey(root);
-  if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" stands twice in ${place}`);
+  if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" occurs twice in ${place}`);
   const handlers: Ours[] = [];
   for (const [event, list] of members(root)) {
     if (list.type !== 'array') {
@@ -157,7 +157,7 @@ function handlersIn(text: string, list: Node, path: JsonPath, field: string | un
   const handlers: Ours[] = [];
   for (const [index, item] of (list.children ?? []).entries()) {
     const twice = duplicateIn(item);
-    if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" stands twice in one hook`);
+    if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" occurs twice in one hook`);
     handlers.push(...oursIn(item, path, index, field, event));
   }
   return { ok: true, handlers };

@@ -45,7 +45,7 @@ export function isOurHandler(handler: Fields): boolean {
   return commands.length > 0 && commands.every(command => isOurCommand(command, handler.args));
 }
 
-/** Returns true if a value of a hooks file contains a handler of ours, whatever the shape of the file is. */
+/** Returns true if a value of a hooks file of any shape contains a handler of ours. */
 export function holdsOurs(value: unknown, depth = 0): boolean {
   if (depth > DEEPEST) return false;
   if (Array.isArray(value)) return value.some(each => holdsOurs(each, depth + 1));

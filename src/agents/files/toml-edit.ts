@@ -101,7 +101,7 @@ function endOfString(text: string, from: number, quote: string): number {
   let at = from + close.length;
   while (at < text.length && !text.startsWith(close, at)) at += quote === '"' && text[at] === '\\' ? 2 : 1;
   at += close.length;
-  // A long string may end with one or two quotes of its own.
+  // The content of a long string may end with one or two quotes.
   while (isLong && text[at] === quote) at++;
   return at;
 }

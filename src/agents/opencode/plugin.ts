@@ -46,7 +46,7 @@ const MOST_WAITING = 1000;
 const MOST_REMEMBERED = 5000;
 const PATIENCE_MS = 5000;
 
-/** One process after the other. */
+/** Starts one hook process after the other. */
 function sender(directory, versionOf) {
   let waiting = 0;
   let last = Promise.resolve();
@@ -81,20 +81,20 @@ function within(work, ms) {
   });
 }
 
-/** What betas of V2 called them: a word that is put in, and taken. */
+/** The final name of an event. Betas of V2 used other names for input that is queued and delivered. */
 const nameOf = event => String(event?.type)
   .replace(/^session\\.(input|prompt)\\.admitted$/, 'session.inbox.enqueued')
   .replace(/^session\\.(input|prompt)\\.promoted$/, 'session.inbox.delivered')
   .replace(/^session\\.input\\./, 'session.inbox.');
 
-/** Remembers little: the oldest goes. */
+/** Stores a value, and removes the oldest one above the limit. */
 function remember(map, key, value) {
   map.delete(key);
   map.set(key, value);
   if (map.size > MOST_REMEMBERED) map.delete(map.keys().next().value);
 }
 
-/** Which session is whose child, told by the events that pass. */
+/** The parents of sessions, from the forwarded events. */
 function family() {
   const parents = new Map();
   return {
@@ -109,19 +109,19 @@ function family() {
   };
 }
 
-/** Nothing that goes wrong here may reach the agent. */
+/** Catches all errors, so that a failure of the plugin does not affect the agent. */
 const quietly = work => (...args) => {
   try {
     work(...args);
   } catch {
-    // The event is lost; the agent's own work is not.
+    // The event is lost, and the agent continues.
   }
 };
 
 // V1
 async function server({ directory } = {}) {
   const { learn, rootOf } = family();
-  const told = new Map();
+  const reported = new Map();
   const open = new Set();
   let version;
   const { send, done } = sender(directory, () => version);
@@ -133,7 +133,7 @@ async function server({ directory } = {}) {
     else open.add(root);
     send({ type, properties }, root);
   };
-  const once = key => !told.has(key) && (remember(told, key, true), true);
+  const once = key => !reported.has(key) && (remember(reported, key, true), true);
   return {
     event: async ({ event } = {}) => quietly(() => {
       const { type, properties = {} } = event ?? {};
@@ -141,7 +141,7 @@ async function server({ directory } = {}) {
         learn(properties.info?.id, properties.info?.parentID);
         version = properties.info?.version ?? version;
       }
-      // Both come again and again while they grow.
+      // These events are repeated while the message or part grows.
       if (type === 'message.updated') {
         const { id, role, time } = properties.info ?? {};
         if (role !== 'assistant' || !time?.completed || !once(id)) return;
@@ -176,7 +176,7 @@ async function setup(ctx) {
   const known = new Map();
   const { send, done } = sender(directory, () => ctx?.app?.version);
   const stop = new AbortController();
-  // The stream is of the whole server, and each of its folders runs a plugin of its own.
+  // The stream has the events of the whole server, but each folder has its own instance of the plugin.
   const isHere = ({ location, data }) =>
     location?.directory === undefined ? known.has(data?.sessionID) : location.directory === directory;
   const pass = quietly(event => {

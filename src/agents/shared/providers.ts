@@ -1,5 +1,5 @@
 /**
- * The providers of models. Agents use names of their own; the semantic conventions (1.45) define the names that back
+ * The providers of models. Agents use different names; the semantic conventions (1.45) define the names that back
  * ends and price tables know (`gen_ai.provider.name`). A name without an entry stays as the agent states it, in lower
  * case: the list of the conventions is open.
  */

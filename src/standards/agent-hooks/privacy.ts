@@ -67,7 +67,7 @@ function judgeContent(type: string, data: Values, remarks: Remark<RuleId>[]): vo
     remarks.push({
       rule: 'privacy/output',
       path: ['data', 'action', 'result', field],
-      why: `${field} stands there in full`,
+      why: `${field} contains the full text`,
     });
   }
 }

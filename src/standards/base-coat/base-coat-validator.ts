@@ -50,7 +50,7 @@ export function judgeBaseCoat(value: unknown): Remark[] {
     return [{ rule: 'value/unknown', path: [], why: `an envelope is an object, not ${kindOf(value)}` }];
   if ('hook' in value || 'sessionId' in value) return judgeEvent(value);
   if ('action' in value) return judgeResponse(value, []);
-  return [{ rule: 'value/unknown', path: [], why: 'neither hook nor action nor hooks stands here' }];
+  return [{ rule: 'value/unknown', path: [], why: 'the object has no field hook, action or hooks' }];
 }
 
 function judgeEvent(value: Values): Remark[] {
