@@ -1,4 +1,4 @@
-/** Certificates of tests, made anew in each run, so that none expires and no private key is in the repository. */
+/** Certificates for tests, generated in each run, so that none expires and no private key is in the repository. */
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';

@@ -80,7 +80,7 @@ test(`${actions} actions in turns: a new trace at a turn's start, linked to the 
   expect(stateBytes, 'what is remembered does not grow with the session').toBeLessThan(100_000);
 });
 
-test(`${actions} actions in one turn: the turn goes on in the next trace`, () => {
+test(`${actions} actions in one turn: the turn continues in the next trace`, () => {
   const { spans } = lived(actions, 0);
   check(spans);
   const parts = spans.flatMap(span => (span.kind === 'turn' ? [span] : []));

@@ -219,7 +219,7 @@ describe('identity', () => {
     from(file, env).destinations[0]?.id;
   const base = { otlp: { endpoint: 'http://h', headers: 'a=b,c=d' } };
 
-  it('is 16 hex characters, the same for the same destination however it was written', () => {
+  it('is 16 hex characters, the same for every spelling of a destination', () => {
     expect(id(base)).toMatch(/^[0-9a-f]{16}$/);
     expect(id({ provider: ['otlp'], otlp: { endpoint: 'http://h/', headers: { C: 'd', A: 'b' } } })).toBe(id(base));
     expect(id({ otlp: { endpoint: 'http://h', headers: 'a=b,c=d', timeout_ms: 3, compression: 'none' } })).toBe(

@@ -3,7 +3,7 @@
 import { standards } from '../../src/standards/standards.ts';
 import type { Standard } from '../../src/standards/validation.ts';
 
-/** The page with its generated part anew. */
+/** The page with its generated part updated. */
 export function withChecks(page: string): string {
   const part = /(<!-- checks: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/checks -->)/;
   if (!part.test(page)) throw new Error('docs/conformance.md has no place for the checks');

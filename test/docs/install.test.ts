@@ -20,7 +20,7 @@ const files = [
   ),
 ];
 
-test('no text tells users to fetch the package from a registry', () => {
+test('no text asks users to install the package from a registry', () => {
   const fromRegistry = /\b(npm (i|install|add)|pnpm add|yarn global add|npx)( -\S+)* otel-hooks(@|\b(?!-))/;
   expect(files.length).toBeGreaterThan(200);
   expect(files.filter(file => fromRegistry.test(textOf(file)))).toEqual([recognizers]);

@@ -17,7 +17,7 @@ export const withLevels = (page: string): string =>
 const types = ['session.end', 'session.start', 'prompt.submit', 'tool.start', 'tool.end'];
 const words: Partial<Record<Requirement['state'], string>> = { concluded: 'after an hour of silence', missing: 'no' };
 
-/** The page with its generated part anew. */
+/** The page with its generated part updated. */
 function filled(page: string, asked: readonly string[], cell: (requirement: Requirement) => string): string {
   const part = /(<!-- levels: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/levels -->)/;
   if (!part.test(page)) throw new Error('the page has no place for the levels');

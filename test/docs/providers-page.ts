@@ -7,7 +7,7 @@ import { interchanges } from '../../src/agents/interchange.ts';
 import type { Provider } from '../../src/interchange/provider.ts';
 import { registryVersions } from '../../src/interchange/vocabulary.ts';
 
-/** The page with its generated part anew. */
+/** The page with its generated part updated. */
 export function withProviders(page: string): string {
   const part = /(<!-- providers: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/providers -->)/;
   if (!part.test(page)) throw new Error('docs/hook-interchange.md has no place for the providers');

@@ -251,7 +251,7 @@ describe('every loss is reported', () => {
     expect(errors.map(({ code }) => code)).toEqual(['no-receiver']);
   });
 
-  test('values that are no events are refused with a reason, and the numbers balance', () => {
+  test('values that are not events are refused with a reason, and the numbers balance', () => {
     const bridge = bridgeWith({ spanExporters: [new InMemorySpanExporter()] });
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;

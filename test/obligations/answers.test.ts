@@ -356,7 +356,7 @@ it(`R7 a partial success is counted and never sent again (seed ${seed})`, { time
   }
 });
 
-it(`R8 poison in the inbox costs itself alone (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+it(`R8 poison in the inbox affects only itself (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
   const random = randomOf(seed + 4);
   const mixed = [...order];
   const session = sessionOf(order[0]);

@@ -150,7 +150,7 @@ test('an agreed command gets each envelope of its types once, in order, beside t
   const env = readFileSync(join(work, 'env'), 'utf8');
   expect(env).not.toMatch(/SECRET|HEADERS|relative|node_modules/);
   expect(env).toContain(`HOME=${home}`);
-  // The mark lies on the disk before its command runs.
+  // The mark is on the disk before its command runs.
   expect(JSON.parse(readFileSync(join(work, 'mark.json'), 'utf8'))).toMatchObject({
     value: { at: expect.any(Number) },
   });

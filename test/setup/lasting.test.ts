@@ -16,7 +16,7 @@ it.each([
   ['/private/var/folders/x1/T/otel-hooks/dist', 'a folder for temporary files'],
   ['/dev/shm/otel-hooks/dist', 'a folder for temporary files'],
   ['/mine/temporary/otel-hooks/dist', 'a folder for temporary files'],
-])('%s lies in %s', (path, why) => {
+])('%s is in %s', (path, why) => {
   expect(whyNotLasting(path, { TMPDIR: '/mine/temporary/' })).toBe(why);
 });
 

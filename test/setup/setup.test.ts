@@ -297,7 +297,7 @@ describe('its execution', () => {
     expect(read()).toBe('{}');
   });
 
-  it('writes the script anew when an update changed it', () => {
+  it('rewrites the script when an update changed it', () => {
     apply('enable');
     const script = join(home, 'data/otel-hooks/hook.sh');
     const text = fs.readFileSync(script, 'utf8');

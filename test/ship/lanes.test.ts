@@ -32,7 +32,7 @@ describe('the bodies of a request', () => {
     expect(joinable(queue, 'traces').map(({ name }) => name)).toEqual(['a', 'b']);
   });
 
-  it('include the first one, however large it is', () => {
+  it('include the first one, with any size', () => {
     expect(joinable([body('a', 5_000), body('b', 1)], 'traces').map(({ name }) => name)).toEqual(['a']);
   });
 

@@ -37,7 +37,7 @@ describe('cutting and joining requests', () => {
     expect(namesIn(joined).sort()).toEqual(['n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6']);
   });
 
-  it('makes the same bytes of the same items, in however many bodies they came', () => {
+  it('makes the same bytes from the same items, for any number of bodies', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 6 }),

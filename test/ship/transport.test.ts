@@ -120,7 +120,7 @@ describe('a request', () => {
     expect(spans().map(span => span.name)).toEqual(['n0', 'n1', 'n2']);
   });
 
-  it('is not compressed where compression is none', async () => {
+  it('is not compressed if the setting is `none`', async () => {
     const { url, requests } = await collector();
     await send(at(url, { gzip: false }));
     expect(requests[0]?.headers['content-encoding']).toBeUndefined();

@@ -196,7 +196,7 @@ test('the journal of a machine becomes log records without our delivery', async 
   }
 });
 
-test('a secret that comes to the collector all the same is masked before it is stored', async () => {
+test('a secret that reaches the collector is masked before it is stored', async () => {
   const secrets = [`sk-${'a1'.repeat(16)}`, `ghp_${'b2'.repeat(18)}`, `AKIA${'C3'.repeat(8)}`];
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   const nanos = `${Date.now()}000000`;

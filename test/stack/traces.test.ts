@@ -102,7 +102,7 @@ test('a session of many hours is several traces, found by their links and by `se
   const [first, second] = roots.sort((a, b) => a.startMs - b.startMs);
   const firstTrace = ids[parts.findIndex(spans => spans.some(({ spanId }) => spanId === first?.spanId))];
   expect(second?.links).toEqual([{ trace: firstTrace, span: first?.spanId, type: 'previous_segment' }]);
-  // Spans of hours ago are found once they lie in a block.
+  // Tempo finds old spans only after they are in a block.
   const bySession = await eventually(
     () => search(stack, `{ span.session.id = "${session}" }`),
     traces => traces.length === 2,
@@ -130,7 +130,7 @@ test('a session that is sent twice, from a restored backup, stays one', async ()
         expect(data[0]?.spans.length).toBe(rows);
         continue;
       }
-      // Tempo folds copies when it compacts; until then equal ones lie side by side.
+      // Tempo merges copies when it compacts; until then it stores equal ones beside each other.
       const stored = await eventually(
         () => tempoSpans(stack, trace),
         spans => new Set(spans.map(each => each.spanId)).size === rows,

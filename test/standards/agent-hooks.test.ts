@@ -60,7 +60,7 @@ describe('detection of streams', () => {
 });
 
 describe('a text that comes in pieces', () => {
-  it.each(samples)('%s is judged as the whole is, however it is cut', name => {
+  it.each(samples)('%s is judged like the whole text, for every cut', name => {
     const text = readFileSync(new URL(name, folder), 'utf8');
     const whole = validateAgentHooks(text, name);
     for (const size of [1, 7, 1000]) {

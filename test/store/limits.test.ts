@@ -119,7 +119,7 @@ describe('the calendar', () => {
     ]);
   });
 
-  it('turns one page however far the clock jumps ahead, and none when it is set back', () => {
+  it('turns one page for every jump of the clock ahead, and none when it is set back', () => {
     const year = 365 * 24;
     const jumped = turned([], [1, 0], [5, year]);
     expect(jumped).toHaveLength(2);
@@ -250,7 +250,7 @@ describe('a store', () => {
     });
   });
 
-  it('never drops a fragment that it can read, however many there are', () => {
+  it('never drops a fragment that it can read, for any number of them', () => {
     const store = open();
     const text = encodeFragment('u1', {}, Buffer.from('{}'));
     const name = fragmentName('b0', '1.00', 1, 'u1');

@@ -137,7 +137,7 @@ describe('the inbox', () => {
     expect(takenNames(store)).toEqual(names);
   });
 
-  it('keeps the order of a backlog that is listed piece by piece, however the disk lists it', () => {
+  it('keeps the order of a backlog that is listed piece by piece, for every order of the disk', () => {
     open().close();
     for (const step of [1, 7, 11, 39]) {
       const inOrder = Array.from({ length: 40 }, (_, i) => fragment({ up: `${100 + i}.00` }));
@@ -368,7 +368,7 @@ describe('a round', () => {
     }
   });
 
-  it('continues a journal whose session was forgotten, and begins anew after pruning', () => {
+  it('continues a journal whose session state was removed, and starts a new one after pruning', () => {
     const store = open();
     const add = (lines: string) =>
       store.commit({ journal: [{ key: 'k1', lines }], sessions: [{ key: 'k1', state: lines }] });
@@ -500,7 +500,7 @@ describe('a full disk', () => {
     return { disk, fill: () => (isFull = true), free: () => (isFull = false) };
   };
 
-  it('lets one round through that frees space, and reports that there is no space for another', () => {
+  it('commits one round that frees space, and reports that there is no space for another', () => {
     const { disk, fill, free } = fullDisk();
     free();
     const store = open({ fs: disk });

@@ -82,7 +82,7 @@ describe('tail', () => {
     expect(ids(seen)).toEqual([1, 2, 3]);
   });
 
-  it('continues with a journal that began anew', () => {
+  it('continues with a journal that was started again', () => {
     record('a', [event(1), event(2), event(3)]);
     const more = follow(open);
     owner.close();

@@ -158,7 +158,7 @@ it('a place without room for a folder does not block hooks or delivery', async c
   expect(status(house).problems).toMatchObject([{ code: 'delivery-failing', signal: 'events', why: 'ENOENT' }]);
 });
 
-it('an empty HOME is none', () => {
+it('an empty HOME counts as missing', () => {
   expect(homeOf({ HOME: '' })).toBe(process.env.HOME ? homedir() : userInfo().homedir);
   expect(homeOf({ HOME: '/h' })).toBe('/h');
 });

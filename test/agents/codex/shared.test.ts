@@ -25,7 +25,7 @@ interface Expected {
 
 overShared(recordings, 'recorded rollouts', () => {
   const expected = Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>);
-  test('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(expected.length).toBeGreaterThan(0));
   const { transcript } = codex;
   if (isAbsent(transcript)) throw new Error('no transcript');
 
@@ -80,7 +80,7 @@ test('a thread that another spawned is found beside it', context => {
 
 overShared(recordings, 'recorded payloads', () => {
   const payloads = readdirSync(join(folder, 'payloads'));
-  test('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
 
   test.each(payloads)('%s is recognized without a name, and kept', name => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as

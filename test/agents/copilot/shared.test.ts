@@ -103,7 +103,7 @@ overShared(recordings, 'recorded event logs', () => {
 
 overShared(recordings, 'recorded payloads', () => {
   const files = namesIn('hook-payloads');
-  test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
   test.each(files)('%s are recognized without a name, and none is lost', file => {
     const hooks: PlayedHook[] = textOf(join(folder, 'hook-payloads', file))

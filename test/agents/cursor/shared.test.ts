@@ -22,7 +22,7 @@ function hooksIn(file: string): PlayedHook[] {
 
 overShared(recordings, 'payloads', () => {
   const files = readdirSync(payloads);
-  test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
   test.each(files)('%s are recognized without a name, and none is lost', file => {
     const { fates, events, states } = play(hooksIn(file));

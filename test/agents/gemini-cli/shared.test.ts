@@ -21,7 +21,7 @@ interface Expected {
 
 overShared(recordings, 'recorded chats', () => {
   const expected = Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>);
-  test('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(expected.length).toBeGreaterThan(0));
   const { transcript } = geminiCli;
   if (isAbsent(transcript)) throw new Error('no transcript');
 
@@ -88,7 +88,7 @@ overShared(recordings, 'recorded chats', () => {
 
 overShared(recordings, 'payloads', () => {
   const payloads = readdirSync(join(folder, 'payloads'));
-  test('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
 
   test.each(payloads)('%s is recognized without a name, and kept', name => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as

@@ -209,7 +209,7 @@ const folder = sharedPath(recordings);
 
 overShared(recordings, 'recordings', () => {
   const sessions = readdirSync(join(folder, 'cli2-sessions')).filter(name => name.endsWith('.jsonl'));
-  test('lie beside the repository', () => expect(sessions.length).toBeGreaterThan(0));
+  test('are beside the repository', () => expect(sessions.length).toBeGreaterThan(0));
 
   // Counted by hand, line by line: kinds of rows, calls in them, exit statuses. 1-6 was rewound: its first prompt and
   // answer occur twice. If a card is beside the file, the numbers of requests of its turns add up to the kept

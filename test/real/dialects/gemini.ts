@@ -1,4 +1,4 @@
-/** Gemini. The cached tokens are a part of the prompt; thoughts are no part of the candidates. */
+/** Gemini. The cached tokens are part of the prompt; thoughts are not part of the candidates. */
 import type { Answer, Asked, Dialect } from '../model-server.ts';
 import { isFields, listOf, sse, textOf } from './shared.ts';
 
