@@ -32,7 +32,7 @@ export function convertManifest(manifest: Manifest, target: Target): Encoded {
   const losses = [...fitted.losses];
   const { provider, layout } = target;
   if (!fitted.isConvertible)
-    return { ok: false, why: `${provider.title} can carry no hook of it`, losses, fit: fitted };
+    return { ok: false, why: `${provider.title} supports none of its hooks`, losses, fit: fitted };
   const file: Record<string, unknown> = {};
   const entries = fitted.hooks.flatMap(each => {
     const addLoss = lossAdder(losses, each.index + 1, nameOf(each.hook, each.index));
@@ -116,7 +116,7 @@ export function decode(
     losses.push({
       kind: 'field_dropped',
       severity: 'info',
-      message: `${others.join(', ')}: not about hooks, and left where ${others.length === 1 ? 'it is' : 'they are'}`,
+      message: `${others.join(', ')}: not part of the hooks, left in the file`,
     });
   const folded = foldedSplits(hooks, target);
   const [first, ...rest] = folded;
@@ -139,11 +139,11 @@ function decodeEntry(entry: Entry, target: Target, addLoss: AddLoss): Hook | und
     addLoss({
       kind: 'event_unknown',
       severity: 'warning',
-      message: `${native} is an event of ${target.provider.title} that no registry knows: passed on under its own name`,
+      message: `${native} is an event of ${target.provider.title} without an entry in a registry: its native name is kept`,
     });
   const read = decodeHandler(handler, target, own);
   if (read === undefined) {
-    addLoss({ kind: 'field_dropped', severity: 'warning', message: `an entry of ${native} runs nothing: left out` });
+    addLoss({ kind: 'field_dropped', severity: 'warning', message: `an entry of ${native} has no command: left out` });
     return undefined;
   }
   const isSplit = split !== undefined;
@@ -197,7 +197,7 @@ function addNameLoss(element: Element, title: string, addLoss: AddLoss): void {
   addLoss({
     kind: 'unknown_matcher_name',
     severity: 'warning',
-    message: `${element} is a tool of ${title} that the vocabulary has no word for: passed on as it is`,
+    message: `${element} is a tool of ${title} without a name in the vocabulary: its native name is kept`,
   });
 }
 

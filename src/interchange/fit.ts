@@ -91,10 +91,10 @@ function strategyFor(hook: Hook, target: Target, addLoss: AddLoss): Strategy | u
     const { what } = capabilities[capability];
     const isHint = capability === 'structured_output' && onlyBlocks(hook);
     if (support === 'partly' && capability === 'structured_output')
-      addLoss({ ...about, severity: 'info', message: `${title} takes a part of ${what} only (${capability})` });
+      addLoss({ ...about, severity: 'info', message: `${title} supports only a part of ${what} (${capability})` });
     if (has(capability, target)) continue;
     if (isHint) {
-      addLoss({ ...about, severity: 'info', message: `${title} reads exit codes, and not ${what} (${capability})` });
+      addLoss({ ...about, severity: 'info', message: `${title} reads exit codes, but not ${what} (${capability})` });
       continue;
     }
     strategies.push(strategy);
@@ -162,7 +162,7 @@ function blocked(
       addLoss({
         kind: 'blocking_not_honoured',
         severity: 'error',
-        message: `${native} of ${provider.title} cannot be stopped, so that the hook cannot be replaced there by one that blocks: left out`,
+        message: `${native} of ${provider.title} cannot be blocked, so a blocking hook cannot replace this hook: left out`,
       });
   if (stopping.length === 0) return undefined;
   const lacking = capabilitiesOf(hook).filter(
@@ -192,7 +192,7 @@ function addBlockingLosses(hook: Hook, places: readonly Place[], target: Target,
       addLoss({
         kind: 'semantic_approximation',
         severity: 'info',
-        message: `${native} of ${provider.title} is stopped by exit code 2, though the hook is not to block`,
+        message: `${native} of ${provider.title} is blocked by exit code 2, although the hook must not block`,
         suggestion: 'otel-hooks convert --soften makes an error of that code.',
       });
     // For a hook that runs too late, `placesOf` has added a loss already.
@@ -200,7 +200,7 @@ function addBlockingLosses(hook: Hook, places: readonly Place[], target: Target,
     addLoss({
       kind: 'blocking_not_honoured',
       severity: 'warning',
-      message: `${native} of ${provider.title} can only be watched: the hook stops nothing there`,
+      message: `${native} of ${provider.title} cannot be blocked: the hook can only observe it`,
     });
   }
   if (hook.blocking === true && remark?.kind === 'blocking_may_not_work') addLoss({ ...remark, severity: 'warning' });
@@ -233,7 +233,7 @@ function fittedHandler(hook: Hook, target: Target, addLoss: AddLoss): Handler | 
       kind: 'field_dropped',
       severity: 'warning',
       field: 'handler.timeout_action',
-      message: `${provider.title} lets an action go on when its hook takes too long: timeout_action is not carried over`,
+      message: `${provider.title} continues an action when its hook times out: timeout_action is not carried over`,
     });
   if (handler.status_message !== undefined && fields.status_message) kept.status_message = handler.status_message;
   if (isCommand || !isCarried) Object.assign(kept, commandFields(handler, target, addLoss));
@@ -248,7 +248,7 @@ function addUnknownFields(handler: Handler, addLoss: AddLoss): void {
         kind: 'field_dropped',
         severity: 'info',
         field: `handler.${field}`,
-        message: `${field} of the handler is no field of the format: not carried over`,
+        message: `${field} of the handler is not a field of the format: not carried over`,
       });
 }
 
@@ -262,13 +262,13 @@ function handlerLoss({ handler, blocking }: Hook, { provider }: Target, isCarrie
     return { kind, severity: 'error', field: 'handler.url', message };
   }
   if (type === 'prompt' && handler.prompt === undefined)
-    return { kind, severity, field: 'handler.prompt', message: 'there is nothing to ask a model: left out' };
+    return { kind, severity, field: 'handler.prompt', message: 'the handler has no prompt for a model: left out' };
   if (type === 'command' || type === 'http' || isCarried) return undefined;
   return {
     kind,
     severity,
     field: 'handler.type',
-    message: `${provider.title} runs no handler of type ${type}: left out`,
+    message: `${provider.title} does not run handlers of type ${type}: left out`,
   };
 }
 
@@ -365,7 +365,7 @@ function addFieldLosses(hook: Hook, target: Target, addLoss: AddLoss): void {
         kind: 'field_dropped',
         severity: 'info',
         field,
-        message: `${field} is no field of the format: not carried over`,
+        message: `${field} is not a field of the format: not carried over`,
       });
   for (const word of Object.keys(hook.degradation ?? {}))
     if (!(capabilityNames as readonly string[]).includes(word))
@@ -389,14 +389,14 @@ function addProviderDataLosses({ handler }: Hook, other: string, data: Values, t
         kind: 'matcher_not_honoured',
         severity: 'warning',
         field: `provider_data.${other}.${key}`,
-        message: `its ${key} at ${other} (${shown(data[key])}) is about no tool: for ${title} the hook runs without it`,
+        message: `its ${key} at ${other} (${shown(data[key])}) does not concern tools: on ${title} the hook runs without it`,
       });
   if (typeof only === 'string' && only !== 'command')
     addLoss({
       kind: 'semantic_approximation',
       severity: 'warning',
       field: `provider_data.${other}.only`,
-      message: `${handler.command} was written for ${only} alone`,
+      message: `${handler.command} was written only for ${only}`,
     });
 }
 

@@ -48,7 +48,7 @@ export function placesOf(hook: Hook, target: Target, addLoss: AddLoss): Place[] 
   const effect = effectOf(event, facts.blocks);
   const matchers = nativeMatchers(hook, native, own, target, addLoss);
   if (matchers.length === 0)
-    addLoss({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
+    addLoss({ kind: 'matcher_not_honoured', severity, message: 'no event or tool is left for the hook: left out' });
   if (matchers.length > 1 && target.layout.matching.how === 'each')
     addLoss({
       kind: 'matcher_split',
@@ -93,7 +93,7 @@ function nativeMatchers(hook: Hook, native: string, own: Values, target: Target,
       addLoss({
         kind: 'matcher_not_honoured',
         severity: 'info',
-        message: `${hook.event} is no event of a tool: its matcher has no meaning`,
+        message: `${hook.event} is not an event of a tool: its matcher has no meaning`,
       });
     const everything = typeof spelling === 'string' && isEverything(spelling) ? spelling : undefined;
     return [{ matcher: spelled ?? filter ?? everything, elements: undefined }];
@@ -163,7 +163,7 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
         addLoss({
           kind: 'tool_unsupported',
           severity,
-          message: `${provider.title} has no event for ${element} (${event}): it is not listened to`,
+          message: `${provider.title} has no event for ${element} (${event}): the hook does not run for it`,
         });
       else put(native, element);
     } else if (element === ANY_MCP || (typeof element === 'object' && 'mcp' in element)) {
@@ -172,19 +172,19 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
       addLoss({
         kind: 'matcher_not_honoured',
         severity: 'warning',
-        message: `${provider.title} has no matcher for ${shownElement(element)}: the hook runs for every tool there, rather too often than too seldom`,
+        message: `${provider.title} has no matcher for ${shownElement(element)}: the hook runs for every tool there`,
       });
       isForEvery = true;
     } else {
       addLoss({
         kind: typeof element === 'string' ? 'unknown_matcher_name' : 'matcher_not_honoured',
         severity: 'warning',
-        message: `${provider.title} has no matcher for ${shownElement(element)}: it is not listened to`,
+        message: `${provider.title} has no matcher for ${shownElement(element)}: the hook does not run for it`,
       });
     }
   }
   if (found.size === 0 && !isForEvery)
-    addLoss({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
+    addLoss({ kind: 'matcher_not_honoured', severity, message: 'no event or tool is left for the hook: left out' });
   if (found.size > 1 && !isForEvery)
     addLoss({ kind: 'matcher_split', severity: 'info', message: `becomes ${found.size} entries, one for each event` });
   const places = [...found.values()].map(placeOf);
@@ -226,7 +226,7 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
       addLoss({
         kind: 'timing_shift',
         severity: 'warning',
-        message: `${provider.title} has no event before ${shownElement(element)}: ${native} comes after it, so that the hook can only watch`,
+        message: `${provider.title} has no event before ${shownElement(element)}: ${native} comes after it, so the hook can only observe`,
       });
     return { ...named, event: event.replace('before_', 'after_'), effect: 'observe' };
   }

@@ -64,7 +64,7 @@ describe('convert', () => {
     expect((await ran('convert', '--to', 'claude-code', guard)).code).toBe(1);
     const none = await ran('convert', '--to', 'windsurf', small);
     expect(none).toMatchObject({ code: 1, out: '' });
-    expect(none.err).toContain('Windsurf can carry no hook of it; nothing was written.');
+    expect(none.err).toContain('Windsurf supports none of its hooks; nothing was written.');
     expect((await ran('convert', '--to', 'gemini-cli', small)).code).toBe(0);
     expect((await ran('convert', '--to', 'gemini-cli', '--strict', small)).code).toBe(0);
     expect((await ran('convert', '--to', 'cursor', '--strict', 'hook.yaml')).code).toBe(1);
@@ -175,7 +175,7 @@ describe('convert', () => {
       strategy: 'warn',
     });
     const lost = JSON.parse((await ran('convert', '--json', '--to', 'windsurf', small)).out);
-    expect(lost).toMatchObject({ ok: false, files: [], why: 'Windsurf can carry no hook of it' });
+    expect(lost).toMatchObject({ ok: false, files: [], why: 'Windsurf supports none of its hooks' });
   });
 
   it('shows names and commands so that they harm no terminal', async () => {

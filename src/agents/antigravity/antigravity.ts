@@ -135,7 +135,7 @@ export const antigravity: Agent = {
   // These events accept empty output too; only PreToolUse would read it as a refusal, and it is not registered.
   reply: { stdout: '{}' },
   settings,
-  interchange: absent('no registry of the format knows it'),
+  interchange: absent('no registry of the format has it'),
   demo: absent('the demonstration plays another agent'),
 };
 

@@ -10,6 +10,6 @@ export const truth: Truth = {
   cost: unknown('neither hooks nor transcripts state a price'),
   latency: unknown('a response has one time, in whole seconds'),
   decisions: unknown('neither hooks nor rows report them'),
-  subagents: derived('a subagent is a conversation of its own, and the call that launches it names it'),
+  subagents: derived('a subagent is a separate conversation, and the call that launches it has its id'),
   context: unknown('not reported'),
 };

@@ -39,7 +39,7 @@ export const interchange: Provider = {
     },
     session_end: {
       kind: 'semantic_approximation',
-      message: 'TaskCancel comes when a person cancels a task of Cline, and at no other end',
+      message: 'TaskCancel comes only when a person cancels a task of Cline',
     },
   },
   layouts: {

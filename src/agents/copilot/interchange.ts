@@ -135,7 +135,7 @@ export const vsCodeCopilot: Provider = {
   remarks: {
     before_prompt: {
       kind: 'blocking_may_not_work',
-      message: 'Copilot in VS Code was seen to send prompts that a hook refused',
+      message: 'Copilot in VS Code may send prompts that a hook refused',
     },
   },
   layouts: {

@@ -60,7 +60,7 @@ export const transcript: Transcript = {
   read: { format: 'lines', version: row => word(fieldsOf(row.data).copilotVersion), row: readRow },
   unread: [
     {
-      why: 'the database of usage: its rows have no id that the messages of the event log have, too',
+      why: 'the database of usage: its rows share no id with the messages of the event log',
       fits: path => /[\\/]session-store\.db$/.test(path),
       installed: (places, look) =>
         [join(sessionsFolder(places), '..', 'session-store.db')].filter(path => look.head(path) !== ''),

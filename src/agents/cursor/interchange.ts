@@ -95,11 +95,11 @@ export const interchange: Provider = {
   remarks: {
     session_start: {
       kind: 'blocking_may_not_work',
-      message: 'Cursor passes over the veto of a sessionStart hook (up to 2.4.21 at least)',
+      message: 'Cursor ignores the veto of a sessionStart hook (at least up to 2.4.21)',
     },
     before_prompt: {
       kind: 'blocking_may_not_work',
-      message: 'a prompt that a hook refuses may stay in what Cursor sends to the model later',
+      message: 'a prompt that a hook refuses may stay in later requests of Cursor to the model',
     },
   },
   layouts: {

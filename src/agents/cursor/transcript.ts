@@ -51,7 +51,7 @@ export const transcript: Transcript = {
   read: { format: 'lines', row, rest: (memory, file) => over(memory, file) },
   unread: [
     {
-      why: 'the databases of the IDE and of the CLI: what their values hold is not documented',
+      why: 'the databases of the IDE and of the CLI: the content of their values is not documented',
       fits: path => DATABASE.test(path),
       installed({ home, env }, look) {
         const chats = join(home, '.cursor', 'chats');

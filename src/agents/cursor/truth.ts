@@ -10,10 +10,10 @@ export const truth: Truth = {
   cost: unknown('neither hooks nor transcripts state a price'),
   latency: unknown('no hook reports single responses'),
   decisions: derived(
-    'hooks report that a call was refused, but not who refused it, and they report no questions; a call that ran in the sandbox was allowed by the sandbox',
+    'hooks report that a call was refused, but not the source of the refusal, and they report no questions; a call that ran in the sandbox was allowed by the sandbox',
   ),
   subagents: derived(
     'their start names the call; their end names kind and task only, and their own hooks name a conversation',
   ),
-  context: exact('before a compaction, and at no other time'),
+  context: exact('only before a compaction'),
 };

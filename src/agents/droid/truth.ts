@@ -10,7 +10,7 @@ export const truth: Truth = {
   cost: unknown('neither hooks nor files state a price'),
   latency: derived('from the row before the request to the row of the response'),
   decisions: derived(
-    'the transcript quotes what Droid said when its level of autonomy refused a call; a person is not named',
+    'the transcript quotes the message of Droid when its level of autonomy refused a call; the user is not named',
   ),
   subagents: exact('the file of a subagent names the session and the call that launched it'),
   context: unknown('a compaction is recorded without its size'),

@@ -182,7 +182,7 @@ export const interchange: Provider = {
         if (!read.ok) return read;
         const { when, then, version: _, ...rest } = read.value;
         const { type: event, patterns, ...narrowed } = fieldsOf(when);
-        if (typeof event !== 'string') return { ok: false, why: 'it does not say when' };
+        if (typeof event !== 'string') return { ok: false, why: 'its trigger has no event' };
         const [pattern, ...others] = Array.isArray(patterns) ? patterns : [];
         const isOne = typeof pattern === 'string' && others.length === 0;
         const handler = {

@@ -11,7 +11,7 @@ export const truth: Truth = {
     'for a turn as a whole, in the card of a CLI 2.x session; most cards have no count, and later sessions count no tokens',
   ),
   reasoning: unknown('not counted'),
-  cost: unknown('it counts credits, which are reported as they are and are no currency'),
+  cost: unknown('it counts credits, which are reported unchanged and are not a currency'),
   latency: unknown('no session file reports a request'),
   decisions: unknown('neither hooks nor session files report them'),
   subagents: unknown('their launch is reported, but not their actions'),

@@ -85,7 +85,7 @@ export const yourAgent: Agent = {
   transcript: absent('it writes no transcripts'),
   reply: { stdout: '' },
   settings,
-  interchange: absent('no registry of the format knows it'),
+  interchange: absent('no registry of the format has it'),
   demo: absent('the demonstration plays another agent'),
 };
 
