@@ -14,7 +14,7 @@
  *              is open at the end of its turn or subagent becomes denied if a person was asked and the agent went on,
  *              else abandoned.
  *   subagent   Opens and closes with its own Session.Start and Session.End. Its parent is the action that launched it.
- *   chat       One response of a model. It is emitted at once, as a child of its turn or subagent, however late it comes.
+ *   chat       One response of a model. It is emitted at once, as a child of its turn or subagent, even if it is late.
  *   plan       Opens and closes with the events of the agent, within its turn.
  *   segment    The trace of a part of a long session. A resume opens one, and so does a turn when the running segment is
  *              too large or too old. A turn is cut only if it alone is too large; it is then continued. With
@@ -108,7 +108,7 @@ export const unread = (state: FoldState): string[] => state.held.flatMap(held =>
 /** Closed spans that wait for their transcript, in the order in which they were closed. */
 export const awaited = (state: FoldState): Held[] => state.held.filter(held => held.unread);
 
-/** Whether a later event about this call can still change its span. */
+/** Returns true if a later event of this call can still change its span. */
 export const isAmendable = (state: FoldState, call: string): boolean =>
   own(state.actions, call) !== undefined || state.held.some(held => held.unread && held.of === `action:${call}`);
 

@@ -121,7 +121,7 @@ const noResponse = {
   sum: undefined,
 } as const;
 
-/** Whether this response is the first one after a compaction. */
+/** Returns true if this response is the first one after a compaction. */
 function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {
   const compaction = state.compactions && own(state.compactions, event.session_id);
   if (compaction === undefined || compaction.isTold || facts.sum !== undefined || atMs < compaction.ms) return false;

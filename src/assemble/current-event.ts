@@ -56,7 +56,7 @@ export function opensWork(event: Event): boolean {
   }
 }
 
-/** The source of an event's time. Undefined when it is the arrival. */
+/** Returns the source of an event's time; undefined if it is the time of arrival. */
 export const clockOf = ({ facts }: At): TimeSource | undefined => (facts.time === 'arrival' ? undefined : facts.time);
 
 /** The source of a duration. Ends from different clocks are no better than arrival times. */

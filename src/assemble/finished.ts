@@ -55,7 +55,7 @@ interface Common {
   parent: SpanKey | undefined;
   startMs: number;
   endMs: number;
-  /** The source of the duration. `clamped` when the end lay before the start. */
+  /** The source of the duration. `clamped`: the end was before the start. */
   duration: TimeSource | 'events' | 'none';
   clamped: boolean;
   links: Link[];
@@ -107,7 +107,7 @@ export interface Stated {
 export interface SessionSpan extends Common {
   kind: 'session';
   usage: Sums;
-  /** False when the transcript was not read to its end in time. */
+  /** False if the transcript was not read to its end in time. */
   complete: boolean;
   /** Usage that the end of the session states. It is used when no response states any. */
   stated?: Stated | undefined;

@@ -68,7 +68,7 @@ function overtaken(state: FoldState, at: At): At['late'] {
   return isBefore || isItsEnd ? { turn } : undefined;
 }
 
-/** Whether the subagent has ended before this event of its transcript. A held one takes all of its transcript. */
+/** Returns true if the subagent has ended before this row. A held subagent takes all rows of its transcript. */
 function isSubagentOver(state: FoldState, id: string, atMs: number): boolean {
   if (state.endedMs !== undefined && atMs <= state.endedMs) return true;
   if (own(state.subagents, id) !== undefined) return false;

@@ -59,7 +59,7 @@ export interface FoldState {
   statedBase?: { [model: string]: Pick<StatedTotals, 'used' | 'costUsd'> };
   repository?: Repository | undefined;
   lastMs: number;
-  /** The source of that time, if it is not the arrival. Below likewise. */
+  /** The source of that time; absent if it is the time of arrival. The same holds for the other times below. */
   lastTime?: TimeSource | undefined;
 }
 
@@ -288,7 +288,7 @@ export function openFold(
 
 const SHAPE = Object.entries(openFold('', '', { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' }));
 
-/** Whether a stored value has every part that the fold accesses. A session without a valid state begins again. */
+/** Returns true if a stored value has all parts that the fold uses. A session without a valid state begins again. */
 export const isFold = (value: unknown): value is FoldState =>
   isFields(value) &&
   SHAPE.every(([name, part]) => {

@@ -83,7 +83,7 @@ export const secretRules: readonly { id: string; pattern: RegExp }[] = [
 
 /**
  * Replaces secrets, e-mail addresses and names of home folders; the replacement names the kind. An encoded text is
- * searched as it is, and after each layer of decoding.
+ * searched in its encoded form, and after each layer of decoding.
  */
 export function withoutSecrets(text: string, own?: OwnSecrets): string {
   const found: Found[] = [];

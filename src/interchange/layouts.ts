@@ -1,4 +1,4 @@
-/** The shapes of native files. The layout of a provider names one of them and its differences. */
+/** The shapes of native files. The layout of a provider selects one of them and states its differences. */
 import { stripComments } from 'jsonc-parser';
 import { jsonPointer, parseJson, positionsIn, skipBlank } from '../lib/json-position.ts';
 import { isObject, kindOf, plain, type Values } from '../standards/wording.ts';

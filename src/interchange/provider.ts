@@ -86,7 +86,7 @@ export interface Layout {
   readonly title: string;
   /** The usual path of the file, relative to the project. */
   readonly file: string;
-  /** Whether a path is the path of such a file. */
+  /** Matches the paths of such files. */
   readonly isFile: RegExp;
   readonly fields: HandlerFields;
   readonly matching: Matching;
@@ -103,7 +103,7 @@ export interface Layout {
 export interface HandlerFields {
   /** The product ignores the output of a hook with this field. */
   readonly isDeaf?: true;
-  /** Whether native handlers state their type. */
+  /** True if native handlers state their type. */
   readonly type?: true;
   readonly command: string;
   /** Other fields whose command runs if the first one is missing. */
@@ -141,7 +141,7 @@ export interface Entry {
   readonly handler: Values;
   /** The other keys of the group. */
   readonly group?: Values | undefined;
-  /** Whether the hook blocks, if the file states it. */
+  /** True if the hook blocks; undefined if the file does not state it. */
   readonly blocking?: boolean | undefined;
   /** The hook, for layouts that write a program. */
   readonly hook?: Hook | undefined;

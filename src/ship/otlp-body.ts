@@ -116,7 +116,7 @@ interface Cut {
   isChosen(at: number, item?: Field): boolean;
 }
 
-/** A resource with the chosen items of its scopes. Undefined when none of its items is chosen. */
+/** Returns a resource with the chosen items of its scopes; undefined if none of its items is chosen. */
 function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
   const { bytes } = cut;
   const inside: Piece[] = [];

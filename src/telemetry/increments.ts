@@ -27,7 +27,7 @@ export interface Place {
   ms: number;
 }
 
-/** Whether a name may appear on metrics unchanged. */
+/** Returns true if a name may appear on metrics unchanged. */
 export type Known = (tool: string) => boolean;
 
 /** Open attributes that `metrics.include` can add. */
@@ -51,7 +51,7 @@ export interface Widening {
   repository?: Repository | undefined;
   /** The user in the configured form, a hash included. */
   user?: string | undefined;
-  /** Whether a kind of subagent may appear on metrics unchanged. */
+  /** Returns true if a kind of subagent may appear on metrics unchanged. */
   knownSubagent?: Known | undefined;
   /** Records with the places of the events. */
   records?: readonly FinishedRecord[] | undefined;

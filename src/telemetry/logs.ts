@@ -351,7 +351,7 @@ function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>):
   return { [ours.decisionOutcome]: outcome, ...decisionFacts(facts.decision) };
 }
 
-/** Whether the record has at least the configured level. */
+/** Returns true if the record has at least the configured level. */
 export function isOfWeight({ event, as }: FinishedRecord, least: Lowercase<Level>): boolean {
   const lowest = least.toUpperCase() as Level;
   return numberOf[as === undefined ? levelOf(event, factsOf(event) ?? {}) : 'WARN'] >= numberOf[lowest];

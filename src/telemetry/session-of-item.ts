@@ -22,7 +22,7 @@ export function sessionOfItem(signal: keyof typeof ATTRIBUTES, bytes: Uint8Array
 
 const textOf = (bytes: Uint8Array, { from, end }: Field): string => Buffer.from(bytes.subarray(from, end)).toString();
 
-/** Whether a line of a log of Agent Hooks events belongs to a session: its own events, or those of its subagents. */
+/** Returns true if a line of Agent Hooks events belongs to a session or to one of its subagents. */
 export function isLineOfSession(line: string, session: string): boolean {
   if (!line.includes(JSON.stringify(session))) return false;
   try {

@@ -143,5 +143,5 @@ export const antigravity: Agent = {
 const impliedEvent = (fields: Fields): string | undefined =>
   word(fields.terminationReason) === undefined ? undefined : 'Stop';
 
-/** A call has no id, but a step, which the transcript numbers alike. */
+/** A call has no id, but the number of its step, which the transcript has too. */
 const callOf = (fields: Fields): string => `step-${number(fields.stepIdx) ?? 0}`;

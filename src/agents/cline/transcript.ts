@@ -322,7 +322,7 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Transcrip
   });
 }
 
-/** Rows with tokens: a request, requests whose rows are gone, and requests of subagents. */
+/** Rows with tokens: a request, requests whose rows were removed, and requests of subagents. */
 const usedBy = {
   api_req_started: 'request',
   deleted_api_reqs: 'deleted',

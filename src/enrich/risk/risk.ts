@@ -191,7 +191,7 @@ function* rulesFor({ on, fields }: Subject, set: RuleSet): Generator<Ready> {
   for (const program of fields.program ?? []) yield* here.byProgram.get(program.toLowerCase()) ?? [];
 }
 
-/** Each further factor adds so much to the highest score. */
+/** The amount that each further factor adds to the highest score. */
 const FURTHER = 5;
 
 export function riskOf(looked: JudgedAction, sets?: readonly RuleSet[], work?: Work): Risk | undefined {

@@ -410,7 +410,7 @@ function originsOf({ tags, files, flows }: Execution, { substituted, walk }: Inv
   return origins;
 }
 
-/** Whether a file was downloaded or decoded before. */
+/** Returns the origin of a file that was downloaded or decoded before. */
 function originOf(path: string, walk: Walk): 'download' | 'decoded' | undefined {
   const plain = plainPath(path, walk.cwd);
   return walk.fetched.get(plain) ?? (path.includes('/') && isBelowAny(plain, walk.unpacked) ? 'download' : undefined);

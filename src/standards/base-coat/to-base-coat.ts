@@ -13,7 +13,7 @@ import type { BaseCoatEvent, Budget } from './envelope.ts';
 export type Known = Map<string, Beside>;
 type Beside = Pick<BaseCoatEvent, 'repository' | 'branch' | 'budget'>;
 
-/** Sessions without an end are removed after so many later sessions. */
+/** A session without an end is removed after this number of later sessions. */
 const MOST_KNOWN = 1_000;
 
 /** Returns no envelopes for events without a hook point in Base Coat. */

@@ -158,7 +158,7 @@ export const mirrorsToSecond: Deletes = ({ args, operands }) =>
 
 const IMPORTANT: ReadonlySet<Place> = new Set<Place>(['root', 'home', 'system', 'disk']);
 
-/** `rsync --delete`, likewise; the usual targets are copies. */
+/** `rsync --delete` also deletes in the target. The usual targets are copies. */
 export const mirrorsToLast: Deletes = ({ args, operands, walk }) => {
   const target = operands.at(-1);
   if (target === undefined || !args.some(arg => arg.startsWith('--delete'))) return [];
