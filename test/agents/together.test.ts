@@ -188,7 +188,7 @@ function gist({ house, script }: Stage) {
 function check({ house }: Stage, isLate: boolean): void {
   const spans = house.spans();
   const ids = house.events().map(event => event.event_id);
-  expect(new Set(ids).size, 'no event is told twice').toBe(ids.length);
+  expect(new Set(ids).size, 'no event is recorded twice').toBe(ids.length);
   const names = spans.map(span => JSON.stringify([span.trace, span.key]));
   expect(new Set(names).size, 'no span leaves twice').toBe(names.length);
   const byKey = new Map(spans.map(span => [JSON.stringify(span.key), span]));

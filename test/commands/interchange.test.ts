@@ -119,7 +119,7 @@ describe('convert', () => {
     ['a target that the registry has not', ['--to', 'codex', '--registry', '2026.03', small]],
     ['an unknown layout', ['--to', 'cursor', '--layout', 'round', small]],
     ['YAML for an agent', ['--to', 'cursor', '--format', 'yaml', small]],
-    ['a native file of nobody knows whom', ['--to', 'cursor', put('mine.json', '{"hooks":{"Stop":[]}}')]],
+    ['a native file of an unknown provider', ['--to', 'cursor', put('mine.json', '{"hooks":{"Stop":[]}}')]],
   ])('%s is wrong usage', async (_, words) => {
     const result = await ran('convert', ...words);
     expect([result.code, result.out]).toEqual([2, '']);

@@ -80,7 +80,7 @@ const commandRows: [surface: string, of: Class, before: string[][], words: strin
     /no agent was found here; name one with --tool/,
   ],
   [
-    'nobody to ask for leave',
+    'no terminal for a question',
     'kept',
     [],
     ['enable', '--tool', 'claude'],

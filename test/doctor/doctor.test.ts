@@ -133,7 +133,7 @@ describe('an endpoint', () => {
     };
   };
   const cases: [name: string, start: Start, code: string, says: RegExp][] = [
-    ['nobody listens', async () => 'http://127.0.0.1:1', 'endpoint-unreachable', /ECONNREFUSED/],
+    ['no server listens', async () => 'http://127.0.0.1:1', 'endpoint-unreachable', /ECONNREFUSED/],
     ['no credentials', answering({ status: 401 }), 'delivery-refused', /401/],
     ['forbidden', answering({ status: 403 }), 'delivery-refused', /403/],
     ['a wrong path', answering({ status: 404 }), 'delivery-endpoint', /404/],

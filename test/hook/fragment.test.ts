@@ -54,7 +54,7 @@ describe('a fragment', () => {
     ['an empty file is torn', bytes(''), 'torn'],
     ['another payload cannot end it', bytes(`otel-hooks/1 tool=1:a\n{}\n${unique.replace('6', '7')}\n`), 'torn'],
     ['foreign text with our trailer has a damaged header', bytes(`hello\n{}\n${unique}\n`), 'header'],
-    ['version 0 is nobody’s', bytes(`otel-hooks/0 tool=1:a\n{}\n${unique}\n`), 'header'],
+    ['version 0 does not exist', bytes(`otel-hooks/0 tool=1:a\n{}\n${unique}\n`), 'header'],
     ['a later version is left alone', bytes(`otel-hooks/2 tool=1:a\n{}\n${unique}\n`), 'newer'],
     ['a later version may look as it likes', bytes('otel-hooks/12 \0\0'), 'newer'],
     ['a length beyond the header is damage', bytes(`otel-hooks/1 tool=99999999:a\n{}\n${unique}\n`), 'header'],
@@ -97,7 +97,7 @@ describe('a fragment’s name', () => {
   test('has no clock without /proc', () => {
     expect(readFragmentName(fragmentName('', '', 7, '6.0'))).toEqual({ pid: 7, unique: '6.0' });
   });
-  test.each(['', '.', '..', 'a', '../x-1-2-3', 'a-b-c-d', `${name}\n`, 'x'.repeat(300)])('%j is none', other => {
+  test.each(['', '.', '..', 'a', '../x-1-2-3', 'a-b-c-d', `${name}\n`, 'x'.repeat(300)])('%j is not a name', other => {
     expect(readFragmentName(other)).toBeUndefined();
   });
 });

@@ -58,7 +58,7 @@ describe.each(here.map(each => [each.name, each] as const))('%s', (_, frontEnd) 
     ['a HOME with quotes, blanks, a newline and substitutions', { HOME: `/no'where "$(: >ran)" \`: >ran\`\n;: >ran` }],
     ['an empty PATH', { PATH: '' }],
     ['a PATH of the folder alone', { PATH: '.' }],
-    ['a locale that is none', { LC_ALL: '$(: >ran)', LANG: '../../x' }],
+    ['an invalid locale', { LC_ALL: '$(: >ran)', LANG: '../../x' }],
     [
       'our variables with substitutions',
       { OTEL_SERVICE_NAME: '$(: >ran)`: >ran`";: >ran;\'', OTEL_HOOKS_PROVIDER: '*' },

@@ -49,7 +49,7 @@ describe('a signature', () => {
     ['no header', signDetached(body, key).replace(/^[^.]*/, '')],
     ['no algorithm', `${head({ alg: 'none' })}..`],
     ['a shared secret', `${head({ alg: 'HS256' })}..AAAA`],
-    ['an extension that nobody knows', `${head({ alg: 'EdDSA', crit: ['exp'], exp: 1 })}..AAAA`],
+    ['an unknown extension', `${head({ alg: 'EdDSA', crit: ['exp'], exp: 1 })}..AAAA`],
     ['b64 without crit', `${head({ alg: 'EdDSA', b64: false })}..AAAA`],
     ['nothing signed', `${head({ alg: 'EdDSA' })}..`],
   ])('that is %s does not hold', (_, signature) => {

@@ -239,7 +239,7 @@ const attacks: { readonly [kind: string]: Attack[] } = {
       [404],
     ],
     ['a path that climbs', () => request(whole(), event, 'POST /hooks/../v1/events HTTP/1.1'), [404]],
-    ['a method that is none', () => request(whole(), event, 'BREW /v1/events HTTP/1.1'), [400]],
+    ['an unknown method', () => request(whole(), event, 'BREW /v1/events HTTP/1.1'), [400]],
     ['TRACE', () => request([HOST, right, 'Connection: close'], '', 'TRACE /v1/events HTTP/1.1'), [405]],
     ['an expectation that is unknown', added('Expect: the-unexpected'), [417]],
     [

@@ -121,7 +121,7 @@ const sent: Sent[] = [
     becomes: ['Prompt.Submitted'],
   },
   {
-    name: 'OpenHook of another version, with what nobody knows',
+    name: 'OpenHook of another version, with unknown fields',
     body: openHook(1, { openhook: '0.9', type: 'doc.write', novelty: true, extensions: { acme: 1 } }),
     becomes: ['vendor.openhook.doc.write'],
   },
@@ -225,7 +225,7 @@ describe('answers with rule and place', () => {
     ['a session of 10 KB', openHook(1, { session_id: 'x'.repeat(10_240) }), { rule: 'event/session' }],
     ['OpenHook without a type', openHook(1, { type: undefined }), { rule: 'envelope/required', field: '/type' }],
     [
-      'OpenHook of a version that is none',
+      'OpenHook of an invalid version',
       JSON.stringify(openHook(1, { openhook: 'first' }), null, 1),
       { rule: 'envelope/version', line: 2, column: 14, field: '/openhook' },
     ],
@@ -269,12 +269,12 @@ describe('answers with rule and place', () => {
     ],
     ['OpenHook without an id', openHook(1, { id: undefined }), { rule: 'envelope/required', field: '/id' }],
     [
-      'OpenHook of a source that is none',
+      'OpenHook of an invalid source',
       openHook(1, { source: 'My Agent' }),
       { rule: 'envelope/source', field: '/source' },
     ],
     [
-      'OpenHook of a type that is none',
+      'OpenHook of an invalid type',
       openHook(1, { type: 'session.over' }),
       { rule: 'envelope/event-type', field: '/type' },
     ],

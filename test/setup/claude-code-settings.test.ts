@@ -188,7 +188,7 @@ describe('changes of a person in between', () => {
       ],
       ['a deleted setting', '{\n  "a": 1\n}\n', text => text.replace('\n  "a": 1,', ''), undefined],
       ['a comment', '{\n  "a": 1\n}\n', text => `// note\n${text}`, '// note\n{\n  "a": 1\n}\n'],
-      ['written anew without indentation', '{"a":1}', text => JSON.stringify(JSON.parse(text)), '{"a":1}'],
+      ['rewritten without indentation', '{"a":1}', text => JSON.stringify(JSON.parse(text)), '{"a":1}'],
     ];
   it.each(edits)('%s stays', (name, before, edit, after) => {
     const edited = edit(add(before));

@@ -17,7 +17,7 @@ const approval = (event: string, more = '') =>
 
 const cases: [agent: string, what: string, files: Record<string, string>, why: RegExp | undefined][] = [
   ['codex', 'nothing of ours', {}, undefined],
-  ['codex', 'nobody looked', { '/home/me/.codex/hooks.json': codexHooks }, /nobody has approved/],
+  ['codex', 'no person has reviewed the hooks', { '/home/me/.codex/hooks.json': codexHooks }, /nobody has approved/],
   [
     'codex',
     'one is new',
@@ -43,7 +43,7 @@ const cases: [agent: string, what: string, files: Record<string, string>, why: R
   ['cursor', 'events that are known', { '/home/me/.cursor/hooks.json': '{"hooks":{"stop":[]}}' }, undefined],
   [
     'cursor',
-    'an event that is none',
+    'an unknown event',
     { '/shop/.cursor/hooks.json': '{"hooks":{"stop":[],"onStop":[]}}' },
     /passes over the whole file .* onStop$/,
   ],
@@ -57,7 +57,7 @@ const cases: [agent: string, what: string, files: Record<string, string>, why: R
   ['copilot', 'a switch that is open', { '/home/me/.copilot/settings.json': '{"disableAllHooks":false}' }, undefined],
   ['gemini-cli', 'a switch', { '/home/me/.gemini/settings.json': '{"hooksConfig":{"enabled":false}}' }, /hooksConfig/],
   ['claude-code', 'a switch', { '/home/me/.claude/settings.json': '{"disableAllHooks":true}' }, /disableAllHooks/],
-  ['claude-code', 'a file that is none', { '/home/me/.claude/settings.json': '{"disableAll' }, undefined],
+  ['claude-code', 'an invalid file', { '/home/me/.claude/settings.json': '{"disableAll' }, undefined],
 ];
 
 it.each(cases)('%s: %s', (id, _, files, why) => {

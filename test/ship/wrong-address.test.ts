@@ -85,10 +85,10 @@ const plain = (): Promise<string> => answering(() => ({ status: 200 }));
 const secured = (): Promise<string> => answering(() => ({ status: 200 }), true);
 
 test.each<[string, () => Promise<string> | string, RegExp]>([
-  ['an address where nobody listens', () => 'http://127.0.0.1:9', /:9 .*ECONNREFUSED.*kept.* => .*correct the port/],
+  ['an address without a listener', () => 'http://127.0.0.1:9', /:9 .*ECONNREFUSED.*kept.* => .*correct the port/],
   ['a port of gRPC', () => answering(() => ({ raw: SETTINGS })), /HPE_.*kept.* => .*gRPC.*4318/],
   ['missing credentials', () => answering(() => ({ status: 401 })), /credentials \(401\).*kept.* => .*otlp\.headers/],
-  ['a path of which nobody knows', () => answering(() => ({ status: 404 })), /\(404\).*kept.* => correct the endpoint/],
+  ['an unknown path', () => answering(() => ({ status: 404 })), /\(404\).*kept.* => correct the endpoint/],
   [
     'https where http is spoken',
     async () => (await plain()).replace('http:', 'https:'),
@@ -100,12 +100,12 @@ test.each<[string, () => Promise<string> | string, RegExp]>([
     /ECONNRESET.*kept.* => .*https:\/\//,
   ],
   [
-    'http where https is spoken, and told so',
+    'http for a server with https that reports it',
     () =>
       answering(() => ({ raw: 'HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n' })),
     /ERR_TLS_EXPECTED.*kept.* => .*https:\/\//,
   ],
-  ['a certificate that nobody vouches for', secured, /SELF_SIGNED.*kept.* => .*otlp\.certificate/],
+  ['a self-signed certificate', secured, /SELF_SIGNED.*kept.* => .*otlp\.certificate/],
 ])('%s', async (_, endpoint, expected) => {
   const { code, stderr: says, books } = await delivered({ endpoint: await endpoint() });
   expect(code).toBe(1);

@@ -87,8 +87,8 @@ const hook = (second: number, name: string, fields: object = {}) => ({
 const task = { tool_name: 'Task', tool_input: { subagent_type: 'reviewer', prompt: 'x' } };
 
 test.each([
-  ['told by its own hook', [hook(6, 'SubagentStop')]],
-  ['told by the end of its call alone', []],
+  ['reported by its own hook', [hook(6, 'SubagentStop')]],
+  ['reported only by the end of its call', []],
 ])('a subagent hangs under the call that launched it: %s', (_, own) => {
   const { spans } = play([
     hook(0, 'SessionStart', { source: 'startup' }),
