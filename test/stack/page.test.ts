@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { boards } from '../../grafana/dashboards.ts';
-import { eventually, search } from './backends.ts';
+import { eventually, lines, search } from './backends.ts';
 import { Machine } from './machine.ts';
 import { worked } from './working-day.ts';
 
@@ -29,6 +29,11 @@ beforeAll(async () => {
   [trace = ''] = await eventually(
     () => search(stack, `{ span.session.id = "${session}" }`),
     found => found.length > 0,
+  );
+  // The page asks again only after half a minute, so the cost of each response must be there before.
+  await eventually(
+    () => lines(stack, `{service_name="seen-in-a-browser"} | session_id="${session}" | agent_hooks_cost_usd!=""`),
+    found => found.length >= 15,
   );
 }, 120_000);
 afterAll(async () => {
