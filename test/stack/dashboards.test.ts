@@ -42,16 +42,20 @@ beforeAll(async () => {
   await normal.deliver();
   normalInstance = await instanceOf(stack, ordinary);
 
-  const bad = new Machine(stack.program, {
+  const reported = { provider: 'otlp', service_name: TROUBLED, budget: { session_tokens: 100_000 } };
+  const ofTeam = new Machine(stack.program, {
     provider: 'otlp',
-    service_name: TROUBLED,
-    budget: { session_tokens: 100_000 },
     attributes: { 'service.namespace': 'payments', 'deployment.environment.name': 'laptops' },
     metrics: { include: ['vcs.repository.name', 'vcs.ref.head.name', 'user.id'] },
     content: { user: 'full' },
     otlp: { endpoint },
   });
-  bad.repository('https://git.example/acme/shop.git', 'main');
+  machines.push(ofTeam);
+  ofTeam.repository('https://git.example/acme/shop.git', 'main');
+  worked(ofTeam, { turns: 1, calls: 2, command: 'npm run broken', isFailing: true });
+  await ofTeam.deliver();
+
+  const bad = new Machine(stack.program, { ...reported, otlp: { endpoint } });
   machines.push(bad);
   for (const file of ['failures', 'compaction', 'model-failure', 'loop-aborted']) bad.journey(`${file}.journey`);
   for (let i = 0; i < 4; i += 1) bad.journey('loop-of-failures.journey');
@@ -155,7 +159,7 @@ test.each(queries)('$uid, $title, $column', async ({ title, column, type, source
   };
   // An error of Grafana or of a back end always fails the test.
   if (`${title} ${column}` in mayBeEmpty || ofLastWeek(text)) await count();
-  else expect(await eventually(count, found => found > 0), query).toBeGreaterThan(0);
+  else expect(await eventually(count, found => found > 0, 15_000), query).toBeGreaterThan(0);
   // A Prometheus without anchored ranges takes the other form.
   if (text.includes('$counts')) await framesOf(stack, target, filled(text, 'offset'));
 });
