@@ -14,7 +14,7 @@ const machine = new Machine(stack.program, {
   otlp: { endpoint: stack.collector },
 });
 /** A busy machine may be too slow for a click or a drawing; a fault of the dashboards stays in each repetition. */
-const AGAIN = { retry: 2 };
+const AGAIN = { retry: 4 };
 let browser: Browser;
 let session = '';
 let trace = '';
