@@ -87,7 +87,7 @@ export function send(
   const isRead = request.complete || request.method === 'GET' || request.method === 'HEAD';
   if (body === oneAccepted) {
     response.writeHead(status, oneAcceptedHeaders).end(body);
-    return false;
+    return !response.shouldKeepAlive;
   }
   response.writeHead(status, {
     ...(headers ?? (body === '' ? {} : json)),
@@ -96,7 +96,8 @@ export function send(
   });
   if (isRead) {
     response.end(body);
-    return false;
+    // Node itself closes the connection, for example when `Expect: 100-continue` was not answered.
+    return !response.shouldKeepAlive;
   }
   // The whole answer is sent now; the connection ends when the sender has stopped, or when its time is up.
   response.write(body);

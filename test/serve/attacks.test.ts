@@ -405,6 +405,14 @@ it('requests at random are kept exactly when they are answered with 200', {
   );
 });
 
+it('a request behind an answer that closes the connection is not kept', async () => {
+  const before = hurried.fragments().length;
+  const refused = { ...good, line: 'GET /metrics HTTP/1.1', credential: 'X: y', extras: ['Expect: 100-continue'] };
+  const sent = [asBytes(refused, false), asBytes(good, false), asBytes({ ...good, body: 'null' }, true)];
+  expect(statusesIn(await raw(hurried.server.url, Buffer.concat(sent), 5_000))).toEqual([401]);
+  expect(hurried.fragments().length).toBe(before);
+});
+
 const good: Parts = {
   line: 'POST /v1/events HTTP/1.1',
   host: HOST,
