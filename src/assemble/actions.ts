@@ -7,7 +7,7 @@ import { type At, higher, LONGEST_ACTION_MS, odd } from './current-event.ts';
 import type { ActionSpan, FinishedDecision } from './finished.ts';
 import { heldTurn, hold } from './holding.ts';
 import { segmentTrace } from './keys.ts';
-import { keepLaunch, launchedMs, linkLaunch } from './launches.ts';
+import { keepLaunch, linkLaunch } from './launches.ts';
 import { placeOf } from './places.ts';
 import type { FoldState, OpenAction } from './state.ts';
 
@@ -118,7 +118,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   const { outcome, endMs, durationMs } = closing;
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
   // The agent's own duration may leave out the launch, during which the subagent's hook ran.
-  const startMs = Math.min(native ? endMs - durationMs : action.beforeMs, launchedMs(state, call) ?? endMs);
+  const startMs = Math.min(native ? endMs - durationMs : action.beforeMs, action.launchedMs ?? endMs);
   const waitMs = settleWait(action, closing, native ? startMs : undefined);
   countAction(state, action, { outcome, startMs, waitMs });
   hold(state, at, {

@@ -108,16 +108,6 @@ export function linkLaunch(
   release(state, at.out);
 }
 
-/** The start of the first subagent that a call launched, as far as it is known. */
-export function launchedMs(state: FoldState, call: string): number | undefined {
-  const open = Object.values(state.subagents).flatMap(each => (each.launch?.call === call ? [each.startMs] : []));
-  const held = state.held.flatMap(({ span }) =>
-    span.kind === 'subagent' && span.launchedBy === call ? [span.startMs] : [],
-  );
-  const starts = [...open, ...held];
-  return starts.length === 0 ? undefined : Math.min(...starts);
-}
-
 export function keepLaunch(state: FoldState, call: string, action: OpenAction, endMs: number): void {
   const { launches, launched, beforeMs } = action;
   if (launches === undefined || launches.id !== undefined || launched) return;

@@ -191,6 +191,8 @@ export interface OpenPlan extends Origin {
 }
 
 export interface OpenAction extends Origin {
+  /** The start of the first subagent that the call launched, as far as it is known. */
+  launchedMs?: number | undefined;
   call: string | undefined;
   subagent: string | undefined;
   agent: string | undefined;

@@ -50,6 +50,8 @@ export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     ...originOf(at.event),
   };
   put(state.subagents, id, subagent);
+  const launching = launched?.launch.call === undefined ? undefined : own(state.actions, launched.launch.call);
+  if (launching) launching.launchedMs = Math.min(launching.launchedMs ?? at.atMs, at.atMs);
   return subagent;
 }
 
