@@ -28,7 +28,6 @@ export {
   type FlushOptions,
   type FlushResult,
   type JournalResult,
-  type JournalSource,
 } from './library/bridge.ts';
 export {
   BridgeError,
@@ -63,6 +62,7 @@ export type {
   RefusalReason,
   StandardEvent,
 } from './library/input-types.ts';
+export type { JournalSource } from './library/journal-lines.ts';
 export type {
   BridgeAttributes,
   BridgeAttributeValue,

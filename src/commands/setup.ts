@@ -81,7 +81,7 @@ function orderOf(action: Setup['action'], words: Words, io: Io): Order {
   const has = (flag: string): boolean => words.flags[flag] !== undefined;
   if (has('--attribution')) {
     io.err(
-      'otel-hooks: --attribution was ignored: lines of files are attributed to nobody here.\n  next: leave it out.\n',
+      'otel-hooks: --attribution was ignored: otel-hooks does not attribute lines of files.\n  next: leave it out.\n',
     );
   }
   return {

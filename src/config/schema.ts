@@ -356,7 +356,8 @@ export const settings = {
   'datadog.agent_host': text('Host of the Agent; its OTLP port is 4318. Unset: `localhost`.', 'DD_AGENT_HOST'),
   'datadog.endpoint': door('Base address, instead of the one that site, key and host give.'),
   'datadog.otlp_source': setting(z.string().min(1).max(200), {
-    about: 'The source that the intake of traces is told: `llmobs`, or the name that Datadog gave you.',
+    about:
+      'Name of the source in requests to the intake of traces: `llmobs`, or the name that Datadog assigned to you.',
     text: 'text',
     default: 'llmobs',
   }),

@@ -7,8 +7,8 @@
  * set itself (functions, IFS, locale, options, umask), prints nothing, and always ends its shell with 0, also where the
  * shell would give up by itself (the trap) or a limit on the size of files would end it (XFSZ).
  *
- * What it cannot do goes to the Node front end: making the folders, once. What nobody can do (a folder that is not
- * ours, is a link, is not writable) it leaves alone without that cost.
+ * The script leaves the making of folders to the Node front end, once. If a folder is a link, is not writable or has
+ * another owner, no front end can use it: the script records nothing and does not start Node.
  *
  * A writer that keeps the pipe open keeps `cat` waiting: a shell has no clock. Agents end hooks by their own limit; the
  * file then has no trailer and counts as torn.

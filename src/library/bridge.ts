@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import { agentNamed, agents } from '../agents/index.ts';
 import { awaited, isOpen } from '../assemble/assemble.ts';
-import { type Event, rootSessionOf } from '../event/event.ts';
+import { rootSessionOf } from '../event/event.ts';
 import { keyedHash } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { incrementsIn, spanFactsOf } from '../pipeline/outgoing.ts';
@@ -44,6 +44,7 @@ import {
 import { check, refusal } from './input.ts';
 import type { BridgeInput, HookPayload, IngestMeta, IngestResult } from './input-types.ts';
 import { Instruments } from './instruments.ts';
+import { eventIn, type JournalSource, linesIn } from './journal-lines.ts';
 import { LiveSessions } from './live-sessions.ts';
 import { isDisabled, pinnedOf, settingsOf } from './options.ts';
 import { Outlet, rootStartOf } from './outlet.ts';
@@ -97,15 +98,6 @@ export interface JournalResult {
   accepted: number;
   refused: number;
 }
-
-/**
- * Text of a journal: as a whole, or in parts, such as the chunks of a file stream. Parts may end within a line.
- * @example
- * ```ts
- * const lines: JournalSource = createReadStream('session.jsonl');
- * ```
- */
-export type JournalSource = string | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 /**
  * A bridge of `createBridge`.
@@ -580,36 +572,3 @@ function contextFor(options: BridgeOptions, hashKey: string, knows: (key: string
 
 const withoutUndefined = <T extends object>(values: T): Partial<T> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>;
-
-async function* linesIn(source: JournalSource): AsyncGenerator<string, undefined> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  const parts = typeof source === 'string' ? [source] : source;
-  for await (const part of parts) {
-    rest += typeof part === 'string' ? part : decoder.decode(part, { stream: true });
-    let from = 0;
-    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n', from)) {
-      yield rest.slice(from, end);
-      from = end + 1;
-    }
-    rest = rest.slice(from);
-  }
-  if (rest !== '') yield rest;
-}
-
-function eventIn(line: string): Event | undefined {
-  try {
-    const value = JSON.parse(line) as unknown;
-    const isEvent =
-      isFields(value) &&
-      typeof value.event_type === 'string' &&
-      typeof value.session_id === 'string' &&
-      isFields(value.source) &&
-      typeof value.source.tool === 'string' &&
-      isFields(value.data);
-    return isEvent ? (value as unknown as Event) : undefined;
-  } catch {
-    // Not JSON.
-    return undefined;
-  }
-}

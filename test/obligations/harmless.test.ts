@@ -317,7 +317,7 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    name: 'a file system that nobody can write to',
+    name: 'a full file system',
     needs: 'root',
     kept: false,
     run: (at, frontEnd) => {

@@ -192,7 +192,7 @@ function obstacles(places: SettingsPlaces, read: (path: string) => string | unde
   // The hash that Codex keeps of a command is internal: a changed command must be approved in /hooks.
   if (waiting.length > 0) {
     const which =
-      waiting.length === events.length ? 'nobody has approved them yet' : `${waiting.join(', ')} wait for approval`;
+      waiting.length === events.length ? 'they are not approved yet' : `${waiting.join(', ')} wait for approval`;
     found.push({ file: known.path, why: which, next: 'start codex, open /hooks and approve them, once.' });
   }
   if (off.length > 0)

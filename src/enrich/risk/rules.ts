@@ -1279,7 +1279,7 @@ export const rules: readonly Rule[] = [
     },
     score: 60,
     factor: 'EXFILTRATION',
-    why: 'connects to a service where anybody can drop data',
+    why: 'connects to a public service that stores data without an account',
   },
   {
     id: 'network.metadata',

@@ -29,7 +29,7 @@ export const driver: Driver = {
     { line: /failed to record rollout items/, reason: 'Codex prints it in some runs that end while a command runs' },
   ],
   // Headless runs skip the review of hooks, which a person does in the terminal.
-  doctor: ['nobody has approved them yet'],
+  doctor: ['they are not approved yet'],
   importDiffers: {
     '^session .*: agent_hooks.(event.id|session.end_reason) ': 'no row states how a run ended',
     '^session .*: vcs.': 'import does not look at the repository of the past',
