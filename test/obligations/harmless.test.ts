@@ -317,7 +317,7 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    name: 'a full file system',
+    name: 'a read-only file system',
     needs: 'root',
     kept: false,
     run: (at, frontEnd) => {

@@ -17,7 +17,12 @@ const approval = (event: string, more = '') =>
 
 const cases: [agent: string, what: string, files: Record<string, string>, why: RegExp | undefined][] = [
   ['codex', 'nothing of ours', {}, undefined],
-  ['codex', 'no person has reviewed the hooks', { '/home/me/.codex/hooks.json': codexHooks }, /they are not approved yet/],
+  [
+    'codex',
+    'no person has reviewed the hooks',
+    { '/home/me/.codex/hooks.json': codexHooks },
+    /they are not approved yet/,
+  ],
   [
     'codex',
     'one is new',
