@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { rootSessionOf } from '../event/event.ts';
-import { eventsIn } from '../journal/journal-events.ts';
 import { type Replay, replay } from '../journal/replay.ts';
+import { sessionIndex } from '../journal/session-index.ts';
 import { openStore } from '../store/store.ts';
 import { localDay } from '../view/local-time.ts';
 import { isTrial } from '../view/trial-sessions.ts';
@@ -25,16 +24,15 @@ export function run(words: Words, io: Io): number {
 }
 
 /**
- * Reads one journal after the other, to save memory. Journals whose last line is older, and trials of the hooks, are
- * not read.
+ * Reads one journal after the other, to save memory. The index says which journals are older, and which are trials of
+ * the hooks; these journals are not read.
  */
 function* sessionsIn(state: string, sinceMs: number): Generator<Replay> {
   if (!existsSync(state)) return;
   const store = openStore({ folder: state, access: 'read' });
   try {
-    for (const key of store.journals()) {
-      const last = eventsIn(store.journalTail(key, 1) ?? '').at(-1);
-      if (last !== undefined && (Date.parse(last.timestamp) < sinceMs || isTrial(rootSessionOf(last)))) continue;
+    for (const [key, { session: id, lastMs }] of sessionIndex(store)) {
+      if (lastMs < sinceMs || isTrial(id)) continue;
       const session = replay(store.journal(key) ?? '');
       if (session !== undefined) yield session;
     }

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
-import { lastMsOf, type Recorded, recorded } from '../journal/journal-events.ts';
+import { type Recorded, recorded } from '../journal/journal-events.ts';
 import { type Replay, replay } from '../journal/replay.ts';
+import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
+import { asShown } from '../lib/shown.ts';
 import { recalled } from '../pipeline/rebuild.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { localMinute, localSecond } from '../view/local-time.ts';
@@ -21,15 +23,16 @@ export async function run(words: Words, io: Io): Promise<number> {
   const { state } = foldersOf(words, io);
   const store = existsSync(state) ? openStore({ folder: state, access: 'read' }) : undefined;
   try {
-    const all = store === undefined ? [] : recorded(store);
     if (wanted === undefined) {
+      const entries = store === undefined ? [] : [...sessionIndex(store).values()];
       await paged(
-        listText(listed(store, all, { ...asked, trials: words.flags['--all'] !== undefined }), words, io),
+        listText(listed(entries, { ...asked, trials: words.flags['--all'] !== undefined }), words, io),
         words,
         io,
       );
       return 0;
     }
+    const all = store === undefined ? [] : recorded(store);
     const meant = named(all, wanted);
     // A trial is only shown if the word is its whole id, or fits trials only.
     const own = meant.filter(({ session }) => !isTrial(session));
@@ -67,23 +70,19 @@ interface Asked {
 
 interface Listed {
   /** The newest first. */
-  sessions: Replay[];
+  sessions: IndexedSession[];
   /** The number of sessions that fit `--since`, listed or not. */
   all: number;
   /** The number of omitted trials of the hooks. */
   trials: number;
 }
 
-/** Only listed sessions are read completely. For the others the last line is enough. */
-function listed(store: Store | undefined, all: readonly Recorded[], { limit, sinceMs, trials }: Asked): Listed {
-  if (store === undefined) return { sessions: [], all: 0, trials: 0 };
+function listed(all: readonly IndexedSession[], { limit, sinceMs, trials }: Asked): Listed {
   const own = trials ? all : all.filter(({ session }) => !isTrial(session));
   const newest = own
-    .map(each => ({ ...each, lastMs: lastMsOf(store, each.key) }))
     .filter(({ lastMs }) => lastMs >= sinceMs)
-    .sort((a, b) => b.lastMs - a.lastMs || (a.key < b.key ? -1 : 1));
-  const sessions = newest.slice(0, limit).flatMap(each => replayOf(store, each) ?? []);
-  return { sessions, all: newest.length, trials: all.length - own.length };
+    .sort((a, b) => b.lastMs - a.lastMs || (a.session < b.session ? -1 : 1));
+  return { sessions: newest.slice(0, limit), all: newest.length, trials: all.length - own.length };
 }
 
 const replayOf = (store: Store, { key }: Recorded): Replay | undefined =>
@@ -91,45 +90,96 @@ const replayOf = (store: Store, { key }: Recorded): Replay | undefined =>
 
 const NARROW = 126;
 
-const firstOf = ({ events }: Replay): number => Date.parse(events[0]?.timestamp ?? '');
-const lastOf = ({ events }: Replay): number => Date.parse(events.at(-1)?.timestamp ?? '');
+/** Rounds to a millionth of a dollar; smaller digits come from binary fractions. */
+const rounded = (usd: number | undefined): number | undefined =>
+  usd === undefined ? undefined : Number(usd.toFixed(6));
 
-function rowOf(each: Replay) {
-  const spans = [...each.finished, ...each.open];
-  const actions = spans.filter(span => span.kind === 'action');
+function rowOf(entry: IndexedSession) {
+  const counts = countsOf(entry);
   return {
-    session: each.session,
-    agent: each.agent,
-    start: new Date(firstOf(each)).toISOString(),
-    durationMs: lastOf(each) - firstOf(each),
-    open: each.open.length > 0,
-    trial: isTrial(each.session),
-    turns: spans.filter(span => span.kind === 'turn').length,
-    actions: actions.length,
-    failed: actions.filter(span => span.errorType !== undefined).length,
-    denied: actions.filter(span => span.decision?.outcome === 'deny').length,
+    session: entry.session,
+    agent: entry.agent,
+    start: new Date(entry.firstMs).toISOString(),
+    durationMs: entry.lastMs - entry.firstMs,
+    open: entry.state === 'running',
+    state: entry.state,
+    trial: isTrial(entry.session),
+    repository: entry.repository,
+    branch: entry.branch,
+    models: entry.models,
+    turns: counts.turns,
+    actions: counts.actions,
+    failed: counts.failed,
+    denied: counts.denied,
+    risk: entry.risk,
+    input_tokens: counts.input,
+    output_tokens: counts.output,
+    cache_read_tokens: counts.cacheRead,
+    cache_write_tokens: counts.cacheWrite,
+    reasoning_tokens: counts.reasoning,
+    cost_usd: rounded(counts.costUsd),
+    unpriced_tokens: counts.unpricedTokens,
+    stated_cost_usd: rounded(counts.statedCostUsd),
   };
+}
+
+type ListRow = ReturnType<typeof rowOf>;
+
+interface Column {
+  head: string;
+  /** A narrow terminal drops the columns with the highest number first. */
+  rank: number;
+  text(row: ListRow): string;
+}
+
+const columnsFor = (io: Io): Column[] => [
+  // `show` accepts this beginning of an id.
+  { head: 'session', rank: 0, text: row => (io.columns < NARROW ? row.session.slice(0, 13) : row.session) },
+  { head: 'agent', rank: 2, text: row => row.agent },
+  { head: 'start', rank: 1, text: row => localMinute(Date.parse(row.start)) },
+  { head: 'length', rank: 3, text: row => duration(row.durationMs) },
+  { head: 'turns', rank: 5, text: row => String(row.turns) },
+  { head: 'actions', rank: 4, text: row => String(row.actions) },
+  { head: 'failed', rank: 3, text: row => String(row.failed) },
+  { head: 'denied', rank: 3, text: row => String(row.denied) },
+  { head: 'in', rank: 6, text: row => shortNumber(row.input_tokens) },
+  { head: 'out', rank: 6, text: row => shortNumber(row.output_tokens) },
+  { head: 'cached', rank: 7, text: row => shortNumber(row.cache_read_tokens) },
+  { head: 'cost', rank: 0, text: row => dollars(row.cost_usd ?? row.stated_cost_usd) },
+  { head: '', rank: 0, text: row => [...(row.open ? ['open'] : []), ...(row.trial ? ['trial'] : [])].join(', ') },
+];
+
+/** `1.2k`, `34M`. An unknown number is empty. */
+function shortNumber(value: number | undefined): string {
+  if (value === undefined) return '';
+  if (value < 1_000) return String(value);
+  const [size, unit] = value < 999_500 ? [value / 1_000, 'k'] : [value / 1_000_000, 'M'];
+  return `${size < 10 ? size.toFixed(1) : Math.round(size)}${unit}`;
+}
+
+const dollars = (value: number | undefined): string =>
+  value === undefined ? '' : `$${value.toFixed(value < 1 ? 4 : 2)}`;
+
+/** Drops columns until the table fits the terminal. */
+function fitted(columns: readonly Column[], rows: readonly ListRow[], width: number): Column[] {
+  const widthOf = ({ head, text }: Column): number =>
+    2 + rows.reduce((longest, row) => Math.max(longest, asShown(text(row)).length), head.length);
+  let kept = columns.filter(({ text, rank }) => rank < 6 || rows.some(row => text(row) !== ''));
+  for (let rank = 7; rank > 0; rank -= 1) {
+    if (kept.reduce((sum, column) => sum + widthOf(column), 0) - 2 <= width) break;
+    kept = kept.filter(column => column.rank < rank);
+  }
+  return kept;
 }
 
 function listText({ sessions, all, trials }: Listed, words: Words, io: Io): string {
   const rows = sessions.map(rowOf);
   if (words.flags['--json']) return `${JSON.stringify({ v: 1, sessions: rows, more: all - rows.length }, null, 2)}\n`;
   if (rows.length === 0) return emptyText(trials, words);
-  const cells = rows.map(row => [
-    // `show` accepts this beginning of an id.
-    io.columns < NARROW ? row.session.slice(0, 13) : row.session,
-    row.agent,
-    localMinute(Date.parse(row.start)),
-    duration(row.durationMs),
-    String(row.turns),
-    String(row.actions),
-    String(row.failed),
-    String(row.denied),
-    [...(row.open ? ['open'] : []), ...(row.trial ? ['trial'] : [])].join(', '),
-  ]);
-  const heads = ['session', 'agent', 'start', 'length', 'turns', 'actions', 'failed', 'denied', ''];
+  const columns = fitted(columnsFor(io), rows, io.columns);
+  const cells = [columns.map(({ head }) => head), ...rows.map(row => columns.map(({ text }) => text(row)))];
   const more = all > rows.length ? `The newest ${rows.length} of ${all}; --limit 0 lists all.\n` : '';
-  return table([heads, ...cells], io) + more;
+  return table(cells, io) + more;
 }
 
 function emptyText(trials: number, words: Words): string {

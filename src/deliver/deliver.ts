@@ -4,8 +4,10 @@
  * the rounds (sender.ts), so taking never waits for sending. schedule.ts says what is due and when a delivery ends.
  */
 import { setTimeout as pause, setImmediate } from 'node:timers/promises';
+import { isDiskError } from '../lib/disk-error.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Dispatcher } from '../openhook/dispatch.ts';
+import { indexRepair } from '../pipeline/index-round.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { finishErasures } from './erasure.ts';
@@ -85,6 +87,7 @@ async function deliverUnder(lock: Lock, options: DeliverOptions, untilMs: number
 /** Rounds and passes, until another process is to deliver (true) or nothing is left to do (false). */
 async function work(delivery: Delivery): Promise<boolean> {
   const { store, schedule, taker, sender, dispatcher, limits, now } = delivery;
+  let isIndexed = false;
   while (!schedule.isOver()) {
     sender.throwFailure();
     if (schedule.isCheckDue() && store.canSettle()) forgetDestinations(store, now());
@@ -100,6 +103,7 @@ async function work(delivery: Delivery): Promise<boolean> {
       continue;
     }
     dispatcher.pass();
+    if (!took.hasWork && !isIndexed) isIndexed = repairIndex(store);
     if (!(await rest(delivery, took))) break;
   }
   await sender.settled();
@@ -131,6 +135,19 @@ async function rest({ schedule, sender, dispatcher, options }: Delivery, took: T
   if (!isWorthIt && !isBusy()) return false;
   await pause(dispatcher.isBusy() ? 20 : Math.min(nextTryMs, 50));
   return true;
+}
+
+/** Returns true when the index of sessions agrees with the journals. A full disk leaves it to the next delivery. */
+function repairIndex(store: Store): boolean {
+  const { epoch } = store;
+  const documents = indexRepair(store);
+  try {
+    if (documents !== undefined) store.commit({ epoch, documents });
+  } catch (error) {
+    if (!isDiskError(error)) throw error;
+    return true;
+  }
+  return documents === undefined;
 }
 
 function repair(store: Store, { configured = [] }: DeliverOptions, nowMs: number): void {

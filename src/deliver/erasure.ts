@@ -10,6 +10,7 @@ import type { Signal } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import { isDiskError } from '../lib/disk-error.ts';
+import { withoutEntry } from '../pipeline/index-round.ts';
 import { noneErased, withDone, withPending } from '../receive/erased.ts';
 import { withoutSession } from '../ship/lanes.ts';
 import { withoutLines } from '../ship/local.ts';
@@ -37,6 +38,7 @@ export function beginErasure(store: Store, key: string, session: string, nowMs: 
   for (;;) {
     const changed = new ChangedDocuments(store);
     changed.write(documents.erased, withPending(changed.read(documents.erased) ?? noneErased, key, session, nowMs));
+    withoutEntry(changed, key);
     const mark = documents.openhook.of(key);
     if (changed.read(mark) !== undefined) changed.write(mark, undefined);
     const processes = changed.read(documents.processes);

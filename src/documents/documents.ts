@@ -12,12 +12,14 @@
  *     origins-<agent>       transcripts/origins.ts               the session that each transcript file began with
  *     openhook-<session>    openhook/mark.ts                     how far a journal was dispatched to project commands
  *     erased                receive/erased.ts                    the sessions that a person erased
+ *     index-<digits>        journal/session-index.ts             the index of the sessions whose keys begin so
  *     calendar, left-alone  store/limits.ts                      days of delivery, and fragments of later versions
  *
  * Other versions of the program read these files as well, so a parse function accepts all that its schema allows and
  * rejects only values that its callers could not use.
  */
 import type { Destination } from '../config/destinations.ts';
+import { indexDocument } from '../journal/session-index.ts';
 import { fieldsOf, isFields, number, text } from '../lib/read.ts';
 import { type Mark, parseMark } from '../openhook/mark.ts';
 import { type NotedProblems, parseNoted } from '../problems/noted-problems.ts';
@@ -51,6 +53,7 @@ export const documents = {
   origins: documentFamily('origins', 1, value => (isFields(value) ? (value as Owners) : undefined)),
   openhook: documentFamily<Mark>('openhook', 1, parseMark),
   erased: documentNamed<Erased>('erased', 1, parseErased),
+  index: indexDocument,
   calendar: calendarDocument,
   leftAlone: leftAloneDocument,
 } as const;

@@ -16,6 +16,7 @@ import type { Round, Store } from '../store/store.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/settlement.ts';
 import type { FoundTranscript } from './find-transcripts.ts';
+import { indexSessions } from './index-round.ts';
 import { outgoingOf, type Selection } from './outgoing.ts';
 import { rebuild, recalled } from './rebuild.ts';
 import { countRound, journalLines } from './round.ts';
@@ -71,6 +72,7 @@ export function importRound(
   }
   const { counts, sessions } = round;
   const { bodies, tallies } = outgoingOf(sessions, round.documents, world.nowMs, selection);
+  indexSessions(sessions, round.documents, key => store.journal(key));
   return {
     problems: [...round.problems, ...failureProblems(counts.oddities, counts.failing)],
     outputs: sessions,

@@ -12,6 +12,7 @@ import type { Bad } from '../receive/items.ts';
 import { ERASED, increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { type Due, isForgotten } from './due-sessions.ts';
+import { indexSessions } from './index-round.ts';
 import { outgoingOf } from './outgoing.ts';
 import { failureProblems, unreadProblems } from './round-problems.ts';
 import type { RoundCounts, SessionInRound } from './session-in-round.ts';
@@ -54,6 +55,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
 
   const all = sessions.all();
   const { bodies, tallies } = outgoingOf(all, sessions.documents, world.nowMs);
+  indexSessions(all, sessions.documents, key => store.journal(key));
   const { counts, earlier } = sessions;
   return {
     problems: [

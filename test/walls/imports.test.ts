@@ -91,7 +91,7 @@ const rooms: Readonly<Record<string, Room>> = {
   // Problems are data: the folders that report them import their types from here.
   problems: { sees: ['lib'], packages: [] },
   setup: { sees: ['lib', 'agents', 'problems', 'hook'], packages: [node] },
-  journal: { sees: ['event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
+  journal: { sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
   view: { sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store'], packages: [] },
   // Runs commands that a person agreed to; the project names them, the journal supplies their events.
   openhook: {
@@ -125,6 +125,7 @@ const rooms: Readonly<Record<string, Room>> = {
       'telemetry',
       'ship/standing.ts',
       'openhook/mark.ts',
+      'journal/session-index.ts',
       'store',
     ],
     packages: [/^node:crypto$/],
