@@ -1,4 +1,5 @@
 /** The records in Loki: every event once, found by trace and by session, in few streams. */
+import { randomUUID } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { afterAll, expect, inject, test } from 'vitest';
 import { eventually, json, type Line, lines } from './backends.ts';
@@ -6,8 +7,9 @@ import { Machine } from './machine.ts';
 
 const stack = inject('stack');
 const machines: Machine[] = [];
-const newMachine = (): Machine => {
-  const machine = new Machine(stack.program, { provider: 'otlp', otlp: { endpoint: stack.collector } });
+const newMachine = (attributes?: Record<string, string>): Machine => {
+  const config = { provider: 'otlp', otlp: { endpoint: stack.collector }, ...(attributes && { attributes }) };
+  const machine = new Machine(stack.program, config);
   machines.push(machine);
   return machine;
 };
@@ -85,8 +87,10 @@ test('two equal notifications in one millisecond are two lines', async () => {
 
 test('streams are as many as agents, not as sessions or machines', async () => {
   const sessions = ['plain-session.journey', 'failures.journey', 'compaction.journey'];
+  // Loki's list of streams knows no sessions: a namespace keeps the streams of other tests out.
+  const namespace = `streams-${randomUUID()}`;
   for (const file of sessions) {
-    const machine = newMachine();
+    const machine = newMachine({ 'service.namespace': namespace });
     machine.journey(file);
     await machine.deliver();
   }
@@ -94,13 +98,13 @@ test('streams are as many as agents, not as sessions or machines', async () => {
   const { data } = await eventually(
     () =>
       json<{ data: { [label: string]: string }[] }>(stack.loki, '/loki/api/v1/series', {
-        'match[]': '{service_name="claude-code"}',
+        'match[]': `{service_namespace="${namespace}"}`,
         start: `${now - 3_600_000}000000`,
         end: `${now + 60_000}000000`,
       }),
     answer => answer.data.length > 0,
   );
-  expect(data).toEqual([{ service_name: 'claude-code' }]);
+  expect(data).toEqual([{ service_name: 'claude-code', service_namespace: namespace }]);
 });
 
 test('Loki has discarded nothing', async () => {
