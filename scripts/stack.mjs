@@ -23,12 +23,17 @@ const started = await run('docker', ['compose', 'up', '-d', '--wait', ...process
 if (started.code !== 0) process.exit(started.code);
 await run(process.execPath, [join(root, 'scripts', 'build.mjs')]);
 const collector = addressOf('collector', 4318);
+const grafana = addressOf('grafana', 3000);
+if (grafana !== undefined && !(await isReady(`${grafana}/api/health`))) {
+  console.error(`otel-hooks: Grafana does not answer at ${grafana}.\n  next: docker compose logs grafana`);
+  process.exit(1);
+}
 const demo = await run(process.execPath, [join(root, 'dist', 'otel-hooks.cjs'), 'demo', '--otlp', collector]);
 const session = /session\.id = (\S+)/.exec(demo.out)?.[1] ?? '';
 const places = [
-  ['all dashboards', addressOf('grafana', 3000), '/dashboards'],
-  ['this session', addressOf('grafana', 3000), `/d/otel-hooks-session?var-session=${session}`],
-  ['all agents', addressOf('grafana', 3000), '/d/otel-hooks-fleet'],
+  ['all dashboards', grafana, '/dashboards'],
+  ['this session', grafana, `/d/otel-hooks-session?var-session=${session}`],
+  ['all agents', grafana, '/d/otel-hooks-fleet'],
   ['Jaeger', addressOf('jaeger', 16686), '/search'],
   ['Prometheus', addressOf('prometheus', 9090), '/alerts'],
   ['your agents send to', collector, ''],
@@ -36,6 +41,16 @@ const places = [
 console.log(`\n${places.map(([what, address, path]) => `${what.padEnd(25)}${address}${path}`).join('\n')}`);
 console.log(`\nStop it: npm run stack:down`);
 process.exitCode = demo.code;
+
+/** Asks for at most a minute: the container has no health check of its own. */
+async function isReady(url) {
+  for (let tries = 0; tries < 120; tries += 1) {
+    const response = await fetch(url, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
+    if (response?.ok) return true;
+    await new Promise(resolve => setTimeout(resolve, 500));
+  }
+  return false;
+}
 
 /** The address on the host, or undefined if the service does not run. */
 function addressOf(service, port) {

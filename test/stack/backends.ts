@@ -6,6 +6,7 @@ import type { Stack } from './compose.ts';
 
 export interface StoredSpan extends SpanLike {
   service: string;
+  resource: { [name: string]: unknown };
   links: { trace: string; span: string; type: unknown }[];
 }
 
@@ -65,6 +66,7 @@ export async function tempoSpans(stack: Stack, trace: string): Promise<StoredSpa
         endMs: msOf(String(span.endTimeUnixNano)),
         isError: (span.status as { code?: string } | undefined)?.code === 'STATUS_CODE_ERROR',
         attributes: plainAttributes(span.attributes as never),
+        resource: plainAttributes(resource.attributes as never),
         links: ((span.links ?? []) as Json[]).map(link => ({
           trace: hexOf(String(link.traceId)),
           span: hexOf(String(link.spanId)),

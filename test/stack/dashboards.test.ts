@@ -28,6 +28,7 @@ const refusing = createServer((request, answer) => {
 const machines = [normal];
 let session = '';
 let trace = '';
+let traceOfTeam = '';
 let normalInstance = '';
 afterAll(() => {
   refusing.close();
@@ -52,8 +53,12 @@ beforeAll(async () => {
   });
   machines.push(ofTeam);
   ofTeam.repository('https://git.example/acme/shop.git', 'main');
-  worked(ofTeam, { turns: 1, calls: 2, command: 'npm run broken', isFailing: true });
+  const sessionOfTeam = worked(ofTeam, { turns: 1, calls: 2, command: 'npm run broken', isFailing: true });
   await ofTeam.deliver();
+  [traceOfTeam = ''] = await eventually(
+    () => search(stack, `{ span.session.id = "${sessionOfTeam}" }`),
+    found => found.length > 0,
+  );
 
   const bad = new Machine(stack.program, { ...reported, otlp: { endpoint } });
   machines.push(bad);
@@ -215,16 +220,24 @@ test.each(inDocs)('$page: $query', async ({ language, query }) => {
   await eventually(count, found => found > 0);
 });
 
-const ofSpans = (
+const fromSpans = (
   parse(readFileSync(join(import.meta.dirname, '../../grafana/provisioning/datasources/otel-hooks.yaml'), 'utf8')) as {
-    datasources: { jsonData: { tracesToMetrics?: { queries: { name: string; query: string }[] } } }[];
+    datasources: {
+      jsonData: {
+        tracesToMetrics?: { tags: { key: string; value: string }[]; queries: { name: string; query: string }[] };
+      };
+    }[];
   }
-).datasources.flatMap(({ jsonData }) => jsonData.tracesToMetrics?.queries ?? []);
+).datasources.flatMap(({ jsonData: { tracesToMetrics: of } }) =>
+  (of?.queries ?? []).map(({ name, query }) => ({ name, query, tags: of?.tags ?? [] })),
+);
 
-test.each(ofSpans)('from a span to its metrics: $name', async ({ query }) => {
-  const asked = query.replace('$$__tags', `job="${TROUBLED}"`);
+test.each(fromSpans)('from a span to its metrics, also in a team: $name', async ({ query, tags }) => {
+  const [span] = await tempoSpans(stack, traceOfTeam);
+  const labels = tags.map(({ key, value }) => `${value}="${span?.resource[key]}"`).join(', ');
+  expect(span?.resource['service.namespace']).toBe('payments');
   await eventually(
-    () => inPrometheus(asked),
+    () => inPrometheus(query.replace('$$__tags', labels).replace('[5m]', '[1h]')),
     found => found > 0,
   );
 });
