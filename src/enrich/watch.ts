@@ -18,12 +18,14 @@ import {
   type ModelCall,
   type Risk,
 } from '../event/event.ts';
+import { ALTERNATIONS, type Swing, swung } from './alternation.ts';
+import type { Begun as BegunCompaction } from './compactions.ts';
 import { levelOf } from './risk/risk.ts';
 
 /** Hashes that show whether two actions, and their results, are equal; the event may have no content. */
 export interface Alike {
   input?: string | undefined;
-  /** The error of a failed action, else its output. Undefined: unknown whether two results are equal. */
+  /** The signature of a failure's error, else the output. Undefined: unknown whether two results are equal. */
   result?: string | undefined;
 }
 
@@ -45,6 +47,10 @@ export interface Watch {
   /** Running calls, and the action of each. */
   open: [call: string, like: string, begun?: Begun][];
   circling: Circle[];
+  swings?: Swing[] | undefined;
+  /** Failures in sequence of actions with unknown input. */
+  blind?: BlindRun[] | undefined;
+  compacting?: BegunCompaction[] | undefined;
   spent: Spent;
   /** Costs of the last responses, oldest first. */
   costs?: number[] | undefined;
@@ -92,6 +98,17 @@ interface Circle {
   tokens: number;
 }
 
+/** Failures in sequence of one tool whose input is unknown. */
+interface BlindRun {
+  who: string;
+  like: string;
+  result: string;
+  times: number;
+  firstMs: number;
+  lastMs: number;
+  tokens: number;
+}
+
 interface Spent {
   tokens: number;
   usd: number;
@@ -119,6 +136,8 @@ const MOST_CIRCLING = 16;
 
 const MOST_TURNS = 16;
 
+const MOST_BLIND = 8;
+
 const MINUTE_MS = 60_000;
 
 /** Shares of a budget; Base Coat warns at about the first and rotates the session at the second. */
@@ -129,7 +148,7 @@ export const EXCEEDED = 0.8;
 /** If the context is fuller than this after a compaction, the compaction freed almost no context. */
 const COMPACTED = 0.9;
 
-const IDLE_COMPACTIONS = 2;
+const IDLE_COMPACTIONS = 3;
 
 export const noWatch = (): Watch => ({
   runs: [],
@@ -264,6 +283,9 @@ function noteEnd(run: Run, atMs: number, how: End): void {
 
 const DENIED = 'denied';
 
+/** The start of the result of a success. */
+const ENDED = 'ended';
+
 function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   const { memory, facts, event, atMs } = at;
   const { loops } = at.settings;
@@ -272,7 +294,8 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   const [, opened, begun] = memory.open.find(([known]) => known === call) ?? [];
   memory.open = memory.open.filter(([known]) => known !== call);
   const like = opened ?? likeOf(at, action.name);
-  if (like === undefined) return [];
+  if (like === undefined) return endedBlind(at, { action, decision });
+  memory.blind = memory.blind?.filter(({ who }) => who !== at.session);
   const noted =
     opened === undefined ? again(at, like, action.name, atMs) : againLate(at, call, like, action.name, begun);
   const isDenied = decision?.outcome === 'deny';
@@ -293,21 +316,89 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   if (!isUnchanged) memory.circling = memory.circling.filter(each => each !== circle);
   else if (circle?.like === like) circle.times = run.times;
 
-  const enough = isFailing ? loops.failing : loops.unchanged;
-  if (!isUnchanged || enough === 0 || run.times < enough || run.isTold) return noted;
-  run.isTold = true;
+  const swing = alternated(at, like, result);
+  const isNew = isUnchanged && isLoop(run, isFailing ? loops.failing : loops.unchanged);
+  if (isNew) run.isTold = true;
   // If several actions alternate, only one of them is reported.
   if (circle !== undefined) return noted;
-  const { times, firstMs, tokens } = run;
-  const found = { who: at.session, like, action: action.name, times, firstMs, tokens };
+  if (isNew) noted.push(circlesOf(at, run, action.name, isFailing));
+  else if (swing !== undefined) noted.push(circlesBetween(at, swing, action.name));
+  return noted;
+}
+
+/** Reports a loop of one action. The loop continues until another result or action ends it. */
+function circlesOf(
+  at: At,
+  { like, times, firstMs, tokens }: Run,
+  action: string | undefined,
+  isFailing: boolean,
+): Noted {
+  const { memory, session: who } = at;
+  const found = { who, like, action, times, firstMs, tokens };
   memory.circling = [...memory.circling, found].slice(-MOST_CIRCLING);
-  return [...noted, circles(at, 'Retry.Loop.Detected', found, isFailing ? 65 : 40)];
+  return circles(at, 'Retry.Loop.Detected', found, isFailing ? 65 : 40);
+}
+
+/** Returns true for a loop that was not reported yet. */
+const isLoop = ({ times, isTold }: Run, enough: number): boolean => enough > 0 && times >= enough && !isTold;
+
+/** Returns the alternation that this end completes. Loops of successes and of failures can be switched off separately. */
+function alternated(
+  { memory, session, atMs, settings }: At,
+  like: string,
+  result: string | undefined,
+): Swing | undefined {
+  const { failing = 0, unchanged = 0, minutes = 0 } = settings.loops ?? {};
+  memory.swings ??= [];
+  const end = { who: session, like, result, atMs, tokens: memory.spent.tokens };
+  const swing = swung(memory.swings, end, minutes * MINUTE_MS);
+  return swing !== undefined && (fails(swing) ? failing : unchanged) > 0 ? swing : undefined;
+}
+
+const fails = ({ last, before }: Swing): boolean => isFailure(last[1]) || isFailure(before?.[1]);
+
+const isFailure = (result: string | undefined): boolean => result !== undefined && !result.startsWith(ENDED);
+
+/** Reports a loop of two alternating actions. The loop continues until another result or action ends it. */
+function circlesBetween(at: At, swing: Swing, action: string | undefined): Noted {
+  const { memory, session: who } = at;
+  const { firstMs, tokens } = swing;
+  const found = { who, like: swing.last[0], action, times: ALTERNATIONS, firstMs, tokens };
+  memory.circling = [...memory.circling, found].slice(-MOST_CIRCLING);
+  for (const run of memory.runs) if (run.like === swing.last[0] || run.like === swing.before?.[0]) run.isTold = true;
+  return circles(at, 'Retry.Loop.Detected', found, fails(swing) ? 65 : 40);
+}
+
+/**
+ * Some senders state no input of an action. Then failures of the same tool with the same error count as equal, if no
+ * other action ends in between. This is less certain, so the risk is medium.
+ */
+function endedBlind(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
+  const { memory, facts, session: who, atMs, settings } = at;
+  const { failing = 0, minutes = 0 } = settings.loops ?? {};
+  const like = [who, facts.tool ?? action.name ?? '', ''].join(' ');
+  // Open calls of this tool state their input, so an end without input tells nothing about equality.
+  if (facts.interrupted || memory.open.some(([, other]) => other.startsWith(like))) return [];
+  const result = resultOf(at, action.result, decision?.outcome === 'deny');
+  const former = memory.blind?.find(each => each.who === who);
+  memory.blind = memory.blind?.filter(each => each !== former);
+  const swing = alternated(at, like, result ?? (action.result?.success ? ENDED : undefined));
+  if (swing !== undefined && fails(swing)) return [circlesBetween(at, swing, action.name)];
+  if (result === undefined || !isFailure(result)) return [];
+  const isSame = former?.like === like && former.result === result && atMs - former.lastMs <= minutes * MINUTE_MS;
+  const begun = { who, like, result, times: 0, firstMs: atMs, lastMs: atMs, tokens: memory.spent.tokens };
+  const run = isSame ? former : begun;
+  run.times += 1;
+  run.lastMs = Math.max(run.lastMs, atMs);
+  memory.blind = [...(memory.blind ?? []), run].slice(-MOST_BLIND);
+  if (failing === 0 || run.times !== failing) return [];
+  return [circles(at, 'Retry.Loop.Detected', { ...run, action: action.name }, 40)];
 }
 
 /** The text by which two results are compared; undefined for a success with unknown output. */
 function resultOf({ facts, alike }: At, result: ActionResult | undefined, isDenied: boolean): string | undefined {
   if (isDenied) return DENIED;
-  if (result?.success !== false) return alike.result === undefined ? undefined : `ended ${alike.result}`;
+  if (result?.success !== false) return alike.result === undefined ? undefined : `${ENDED} ${alike.result}`;
   const text = alike.result ?? `${result.exit_code ?? facts.exit_code ?? ''} ${facts.error_type ?? ''}`;
   return `failed ${text}`;
 }

@@ -1,5 +1,7 @@
 import type { Reading } from '../agents/contract/contract.ts';
+import { joinCompaction } from '../enrich/compactions.ts';
 import type { Hash } from '../enrich/redact.ts';
+import { signatureOf } from '../enrich/signature.ts';
 import { type Alike, type Noted, noteLoopsAndBudgets, noWatch } from '../enrich/watch.ts';
 import { type Action, type Body, type Event, FACTS, type Facts, factsOf, SPEC_VERSION } from '../event/event.ts';
 import { usualLoops } from '../event/loop-limits.ts';
@@ -19,6 +21,10 @@ export function watched(
 ): Event[] {
   state.watch ??= noWatch();
   const seen = state.watch;
+  enriched('watch', odd, () => {
+    seen.compacting ??= [];
+    joinCompaction(seen.compacting, event);
+  });
   const settings = state.pinned.watch ?? { loops: usualLoops };
   const noted = enriched('watch', odd, () =>
     noteLoopsAndBudgets(seen, event, alikeIn(data, output, factsOf(event)?.content, hash), settings),
@@ -29,16 +35,31 @@ export function watched(
 /** Hashes of input and result for the comparison with earlier actions. */
 function alikeIn(data: Body['data'], output: unknown, content: Facts['content'], hash: Hash): Alike {
   if (!('action' in data) || !isFields(data.action)) return {};
-  const { input, result } = data.action as Action;
+  const { name, input, result } = data.action as Action;
+  const said = result?.error_message ?? result?.output ?? output;
+  const error = result?.success === false ? errorText(said) : undefined;
   return {
-    input:
-      content?.input?.hash ??
-      (input === undefined || Object.keys(input).length === 0 ? undefined : hash(canonicalJson(input))),
+    input: commandHash(name, input, hash) ?? content?.input?.hash ?? inputHash(input, hash),
     result:
-      content?.error_message?.hash ??
-      content?.output?.hash ??
-      outputHash(result?.error_message ?? result?.output ?? output, hash),
+      error === undefined
+        ? (content?.error_message?.hash ?? content?.output?.hash ?? outputHash(said, hash))
+        : hash(signatureOf(error)),
   };
+}
+
+/** A model describes the same command in other words each time, so only the command counts. */
+const commandHash = (name: string | undefined, input: Action['input'], hash: Hash): string | undefined =>
+  name === 'shell' && typeof input?.command === 'string' ? hash(input.command.trim()) : undefined;
+
+const inputHash = (input: Action['input'], hash: Hash): string | undefined =>
+  input === undefined || Object.keys(input).length === 0 ? undefined : hash(canonicalJson(input));
+
+/** The text of an error. Agents state it as a text, or among the fields of the result. */
+function errorText(said: unknown): string | undefined {
+  if (typeof said === 'string') return said;
+  if (!isFields(said)) return undefined;
+  const texts = [said.error, said.message, said.stderr, said.stdout].filter(text => typeof text === 'string');
+  return texts.length === 0 ? undefined : texts.join('\n');
 }
 
 const LONGEST_LOOKED_AT = 16_384;

@@ -61,7 +61,7 @@ export interface HookFailure {
 }
 
 /**
- * The event that an observer gets, without input and output.
+ * The event that an observer gets, with input and output as the handlers left them.
  *
  * @example
  * ```ts
@@ -69,6 +69,8 @@ export interface HookFailure {
  * ```
  */
 export interface ObservedEvent extends BaseCoatEvent {
+  input?: unknown;
+  output?: unknown;
   response: Omit<HookOutcome, 'modifiedInput' | 'modifiedOutput'>;
 }
 
@@ -208,8 +210,8 @@ export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOption
       return add(hook, { id: id || `of ${hook}`, priority, timeoutMs, ask, isObserver: false });
     },
     observe(observer, { priority = 90, id = observer.name, timeoutMs = mostMs } = {}) {
-      const ask: Registered['ask'] = ({ input: _, output: __, ...event }, outcome, context) => {
-        const { modifiedInput: ___, modifiedOutput: ____, ...response } = outcome;
+      const ask: Registered['ask'] = (event, outcome, context) => {
+        const { modifiedInput: _, modifiedOutput: __, ...response } = outcome;
         return observer({ ...event, response: structuredClone(response) }, context);
       };
       const entry = { id: id || 'of an observer', priority, timeoutMs, ask, isObserver: true };

@@ -37,6 +37,8 @@ export type ForeignReading = Body & {
   mode?: AgentMode | undefined;
   risk?: Risk | undefined;
   subagent?: string | undefined;
+  /** The result of an action in the sender's own form. */
+  output?: unknown;
   atMs?: number | undefined;
   /** otel-hooks wrote the event, so its id is the id that the agent's own hook would give. */
   ours?: true | undefined;

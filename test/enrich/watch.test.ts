@@ -201,10 +201,61 @@ test('compactions that free next to nothing are a loop', () => {
     type: 'Context.Compaction',
     data: { tokens_before: before, tokens_after: after },
   });
-  expect(notesOf([compaction(100, 95), compaction(100, 20), compaction(100, 95)])).toEqual([]);
-  expect(notesOf([compaction(100, 95), compaction(100, 92), compaction(100, 95)])).toEqual([
-    '1 Retry.Loop.Detected {"iteration_count":2,"action_name":"compaction"} medium RETRY_LOOP',
+  expect(notesOf([compaction(100, 95), compaction(100, 91), compaction(100, 20), compaction(100, 95)])).toEqual([]);
+  expect(notesOf([compaction(100, 95), compaction(100, 92), compaction(100, 95), compaction(100, 95)])).toEqual([
+    '2 Retry.Loop.Detected {"iteration_count":3,"action_name":"compaction"} medium RETRY_LOOP',
   ]);
+});
+
+test('two actions that alternate four times, each with one result, are a loop, reported once', () => {
+  const steps = [1, 2, 3, 4].flatMap(() => [...call('a', 'ok', 'same'), ...call('b', 'ok', 'as before')]);
+  const lines = [
+    '15 Retry.Loop.Detected {"iteration_count":4,"action_name":"shell","elapsed_ms":14000} medium RETRY_LOOP',
+  ];
+  expect(notesOf(steps)).toEqual(lines);
+  expect(notesOf([...steps, ...steps])).toEqual(lines);
+});
+
+test('no alternation: another result, a third action, unknown outputs, or only three times', () => {
+  const pair = (a: string | undefined, b: string | undefined): Step[] => [...call('a', 'ok', a), ...call('b', 'ok', b)];
+  const times = (count: number, steps: (i: number) => Step[]): Step[] =>
+    Array.from({ length: count }, (_, i) => steps(i)).flat();
+  expect(notesOf(times(4, i => pair('same', `line ${i}`)))).toEqual([]);
+  expect(notesOf(times(4, () => pair(undefined, 'same')))).toEqual([]);
+  expect(notesOf(times(3, () => pair('x', 'y')))).toEqual([]);
+  const broken = [...times(2, () => pair('x', 'y')), ...call('c', 'ok', 'z'), ...times(2, () => pair('x', 'y'))];
+  expect(notesOf(broken)).toEqual([]);
+  expect(
+    notesOf(
+      times(4, () => pair('x', 'y')),
+      { loops: { ...usualLoops, unchanged: 0 } },
+    ),
+  ).toEqual([]);
+});
+
+/** The end of an action whose input is unknown. */
+const blind = (tool: string, success: boolean): Step => ({
+  type: 'Action.After',
+  data: { action: { name: tool, result: { success } } },
+  facts: { tool },
+});
+
+test('three failures of a tool with unknown input are a loop of medium risk, unless another action ends in between', () => {
+  const failure = blind('shell', false);
+  expect(notesOf([failure, failure, failure, failure])).toEqual([
+    '2 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","elapsed_ms":2000} medium RETRY_LOOP',
+  ]);
+  expect(notesOf([failure, failure, blind('edit', true), failure])).toEqual([]);
+  expect(notesOf([failure, failure, ...call('a', 'ok', 'x'), failure])).toEqual([]);
+  expect(notesOf([failure, failure, blind('shell', true), failure])).toEqual([]);
+});
+
+test('two tools with unknown input that alternate four times are a loop only if one of them fails', () => {
+  const times = (one: Step, two: Step): Step[] => [1, 2, 3, 4].flatMap(() => [one, two]);
+  expect(notesOf(times(blind('edit', true), blind('shell', false)))).toEqual([
+    '7 Retry.Loop.Detected {"iteration_count":4,"action_name":"shell","elapsed_ms":7000} high RETRY_LOOP',
+  ]);
+  expect(notesOf(times(blind('edit', true), blind('read', true)))).toEqual([]);
 });
 
 test('loops that the agent itself reports are not reported again', () => {

@@ -46,7 +46,7 @@ test('a block ends the chain; observers get the event nevertheless, and decide n
   expect(outcome).not.toHaveProperty('modifiedInput');
   expect(seen).toHaveLength(1);
   expect(seen[0]).toMatchObject({ hook: 'PreToolUse', response: { action: 'block', reason: 'not here' } });
-  expect(seen[0]).not.toHaveProperty('input');
+  expect(seen[0]).toHaveProperty('input', 'x');
 });
 
 test('a handler gets the modified event of its predecessor, but no change that a handler made to its own copy', async () => {

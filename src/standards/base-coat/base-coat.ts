@@ -4,12 +4,13 @@
  * not of the product; repository and branch are not read. `PostToolUse` and `OnError` both report a failed tool, which
  * is one failure.
  *
- * Our hook runner adds the answer of the hooks as `response`. The reader keeps its action, the hook's id, and the
+ * Our hook runner adds the input and the output of the action, which loops and risks are detected by; they are redacted
+ * like those of all agents. It also adds the answer of the hooks as `response`. The reader keeps its action, the hook's id, and the
  * numbers of warnings and failures.
  */
 import * as z from 'zod';
 import type { Fields } from '../../event/event.ts';
-import { text } from '../../lib/read.ts';
+import { isFields, text } from '../../lib/read.ts';
 import type { ForeignEvent, ForeignReading, Unreadable } from '../foreign-event.ts';
 import { endsTurn, type HookPoint, hookPointOf } from './hook-points.ts';
 import { responseSchema } from './schema.ts';
@@ -54,6 +55,9 @@ const envelope = z.looseObject({
     .optional()
     .catch(undefined),
   response: answer.optional().catch(undefined),
+  // Not fields of the standard: our hook runner gives them to its observers.
+  input: z.unknown().optional(),
+  output: z.unknown().optional(),
 });
 type Envelope = z.infer<typeof envelope>;
 
@@ -122,10 +126,10 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>
   SessionStart: () => [{ event_type: 'Session.Start', data: { start_reason: 'new' } }],
   SessionEnd: () => [{ event_type: 'Session.End', data: { end_reason: 'completed' } }],
   UserPromptSubmitted: () => [{ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }],
-  PreToolUse: ({ tool }) => [
+  PreToolUse: ({ tool, input }) => [
     {
       event_type: 'Action.Before',
-      data: { action: { name: tool?.name } },
+      data: { action: { name: tool?.name, input: inputOf(input) } },
       facts: { tool: tool?.name },
     },
   ],
@@ -175,9 +179,20 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>
   },
 };
 
-const outcome = ({ tool }: Envelope, success: boolean | undefined): ForeignReading => ({
+/** A text is a command line. */
+const inputOf = (input: unknown): Fields | undefined =>
+  isFields(input) ? input : typeof input === 'string' && input !== '' ? { command: input } : undefined;
+
+const outcome = ({ tool, input, output }: Envelope, success: boolean | undefined): ForeignReading => ({
   event_type: 'Action.After',
-  data: { action: { name: tool?.name, result: success === undefined ? undefined : { success } } },
+  data: {
+    action: {
+      name: tool?.name,
+      input: inputOf(input),
+      result: success === undefined ? undefined : { success, error_message: success ? undefined : text(output) },
+    },
+  },
+  output,
   facts: {
     tool: tool?.name,
     duration_ms: tool?.durationMs,
