@@ -49,7 +49,9 @@ function show(project: Discovery, isOn: boolean, areKept: boolean, words: Words,
     io.out(`${answers[project.answer]}${project.ci ? ', where CI is set, too' : ''}.\n`);
     if (project.answer !== 'yes') io.out('  next: otel-hooks openhook trust\n');
     if (!areKept && project.hooks.some(({ events }) => events.includes('file.write')))
-      io.out('file.write names files, and paths are not kept, so there is none.\n  next: set content.paths to full\n');
+      io.out(
+        'file.write has a keyed hash in place of each path.\n  next: otel-hooks config set content.paths redacted\n',
+      );
   }
   if (!isOn) io.out('OpenHook is off.\n  next: otel-hooks enable --openhook\n');
   return isInvalid ? 1 : 0;

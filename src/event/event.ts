@@ -271,6 +271,8 @@ export interface Facts {
   /** The file of an action and the command line of a shell, only if the configuration asks for them. */
   path?: string | undefined;
   command?: string | undefined;
+  /** The files that this action writes, one entry per file. */
+  edits?: Edit[] | undefined;
   /** The folder in which the agent works, or the URI of another place, only if the configuration asks for them. */
   cwd?: string | undefined;
   context_uri?: string | undefined;
@@ -309,6 +311,19 @@ export interface Facts {
   traceparent?: string | undefined;
   /** Names of payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;
+}
+
+/** The change of one file, as the agent states it. */
+export interface EditFacts {
+  operation?: 'create' | 'update' | 'delete' | undefined;
+  /** The written lines, from 1 and inclusive, one entry per contiguous part of the agent's own patch. */
+  lines?: (readonly [first: number, last: number])[] | undefined;
+}
+export interface Edit extends EditFacts {
+  /** The keyed hash of the path relative to the folder in which the session began. */
+  hash: string;
+  /** The path relative to that folder, only if the configuration asks for paths. */
+  path?: string | undefined;
 }
 
 export interface Cost {

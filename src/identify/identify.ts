@@ -2,21 +2,24 @@ import type { Reading, TranscriptReading } from '../agents/contract/contract.ts'
 import { providerNamed } from '../agents/shared/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
 import { chosenOf, type Keeper, outputText, textInMode, withContent } from '../enrich/content.ts';
+import { editsKept, writtenBy } from '../enrich/edits.ts';
 import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
 import { defaultModes } from '../event/content-classes.ts';
 import {
+  type Action,
   type Actor,
   type Body,
   type Event,
   FACTS,
   type Facts,
+  FILE_WRITE,
   type Risk,
   SPEC_VERSION,
   type TimeSource,
 } from '../event/event.ts';
 import { hexDigest, keyedHash } from '../lib/hash.ts';
-import { isFields } from '../lib/read.ts';
+import { fieldsOf, isFields } from '../lib/read.ts';
 import { turnNamed } from '../receive/foreign.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { ForeignReading } from '../standards/foreign-event.ts';
@@ -112,6 +115,7 @@ export function identify(
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   if (skillOf(action) !== undefined) facts.skill = 'custom';
   // After the id was made, so that no id is made of content.
+  facts.edits = editsAbout(state, reading, at, means);
   const kept =
     (keep && enriched('content', odd, () => keepContent(reading, body, facts, at, { keep, hash: means.hash }))) ?? body;
   const version = versionOf(at.version);
@@ -193,6 +197,21 @@ function actorId(actor: Actor['type'], id: string, { keep, hash }: Means): strin
   if (actor !== 'user') return token(id);
   const { modes } = keep ?? { modes: defaultModes };
   return modes.user === 'hash' ? keyed(id, hash) : keep && textInMode(modes.user, id, keep);
+}
+
+/** The files that the event writes. A path that is a keyed hash already stays as it is. */
+function editsAbout(state: SessionState, reading: Reading, at: Circumstances, { keep, hash }: Means): Facts['edits'] {
+  const { event_type: type, data, facts } = reading;
+  if (type !== 'Action.Before' && type !== 'Action.After' && type !== FILE_WRITE) return undefined;
+  const action = fieldsOf(fieldsOf(data).action) as Action;
+  const files =
+    reading.edits ?? writtenBy(type === FILE_WRITE ? { ...action, name: 'write_file' } : action, facts?.tool);
+  return editsKept(
+    files,
+    state.transcripts?.cwd ?? at.cwd,
+    path => keyed(path, hash) ?? '',
+    path => keep && textInMode(keep.modes.paths, path, keep),
+  );
 }
 
 function keepContent(

@@ -13,6 +13,7 @@ import {
 import { agents } from '../agents/index.ts';
 import { memoryOver, type Remembered } from '../agents/shared/memory.ts';
 import { limitsOf } from '../config/config.ts';
+import { writingActions } from '../enrich/edits.ts';
 import { type Event, type EventType, eventTypes, type Fields, factsOf, isVendor } from '../event/event.ts';
 import { keyedHash } from '../lib/hash.ts';
 import { newSession, type Pinned, sessionKey } from '../session/session-state.ts';
@@ -24,7 +25,6 @@ import {
   type OpenHookType,
   restOfOpenHook,
   toOpenHook,
-  writes,
 } from '../standards/openhook/to-openhook.ts';
 import type { Finding, Standard } from '../standards/validation.ts';
 import { noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
@@ -262,8 +262,8 @@ function requirementsOf(agent: Agent, { envelopeTypes }: Played): Requirement[] 
     asked(2, 'tool.end'),
     transcriptOf(agent),
     { level: 3, asks: '.openhook.json', state: 'met', how: 'enable --openhook' },
-    Object.values(agent.actions).some(name => Object.hasOwn(writes, name))
-      ? { level: 0, asks: 'file.write', state: 'met', how: 'with `content.paths`' }
+    Object.values(agent.actions).some(name => Object.hasOwn(writingActions, name))
+      ? { level: 0, asks: 'file.write', state: 'met', how: 'with a keyed hash of the path' }
       : { level: 0, asks: 'file.write', state: 'missing', how: 'no action of it is known to write files' },
   ];
 }

@@ -291,6 +291,7 @@ const facts: Filled<Facts> = {
   phase: 'before',
   path: 'src/clock.ts',
   command: 'git status',
+  edits: [{ hash, path: 'src/clock.ts', operation: 'update', lines: [[3, 9]] }],
   cwd: '/home/kim/shop',
   context_uri: 'https://app.example/pages/7',
   content: { input: sized, output: sized, path: sized, command: sized, override_by: sized },

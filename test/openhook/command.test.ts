@@ -73,12 +73,12 @@ test('the commands are shown before the question, and a yes is for this text alo
   expect((await run('openhook')).out).toContain('The file has changed since you agreed to it: they are not run.');
 });
 
-test('a file that subscribes to file.write gets a note that paths are not kept', async () => {
+test('a file that subscribes to file.write gets a note about the hashes in place of paths', async () => {
   hooks({ command: 'cat', events: ['file.write'] });
-  expect((await run('openhook')).out).toContain('paths are not kept');
+  expect((await run('openhook')).out).toContain('a keyed hash in place of each path');
   mkdirSync(join(home, '.config', 'otel-hooks'), { recursive: true });
   writeFileSync(join(home, '.config', 'otel-hooks', 'config.json'), '{"content":{"paths":"full"}}');
-  expect((await run('openhook')).out).not.toContain('paths are not kept');
+  expect((await run('openhook')).out).not.toContain('a keyed hash in place of each path');
 });
 
 test('no answer means no, and a no is kept until the file changes', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type Event, isVendor, SETTLED } from '../../src/event/event.ts';
+import { keyedHash } from '../../src/lib/hash.ts';
 import { isUnreadable } from '../../src/standards/foreign-event.ts';
 import { readOpenHook } from '../../src/standards/openhook/openhook.ts';
 import { openHook } from '../../src/standards/openhook/openhook-validator.ts';
@@ -96,7 +97,7 @@ test('a session makes envelopes of all six types', () => {
       "09:00:01 prompt.submit {"prompt_length":16}",
       "09:00:02 tool.start {"tool_name":"Edit","tool_call_id":"t1"}",
       "09:00:03 tool.end {"tool_name":"Edit","tool_call_id":"t1","status":"success","duration_ms":40}",
-      "09:00:03 file.write {"path":"/code/a b/clock.ts","model":"claude-sonnet-4-5","tool_call_id":"t1"}",
+      "09:00:03 file.write {"path":"clock.ts","model":"claude-sonnet-4-5","tool_call_id":"t1"}",
       "09:00:04 tool.start {"tool_name":"mcp__tracker__close","tool_call_id":"t2"}",
       "09:00:06 tool.end {"tool_name":"mcp__tracker__close","tool_call_id":"t2","status":"error","duration_ms":2000}",
       "09:00:07 tool.start {"tool_name":"Bash","tool_call_id":"t3"}",
@@ -136,10 +137,110 @@ test('a session makes envelopes of all six types', () => {
   });
 });
 
-test('no file is named if the class of paths was not requested', () => {
-  const { events } = play(session);
-  expect(written(events).some(({ type }) => type === 'file.write')).toBe(false);
-  expect(JSON.stringify(written(events))).not.toContain('clock.ts');
+describe('file.write', () => {
+  const writesOf = (hooks: readonly PlayedHook[], keep?: typeof keeper): (object | undefined)[] =>
+    written(play(hooks, false, undefined, keep).events)
+      .filter(({ type }) => type === 'file.write')
+      .map(({ data }) => data);
+  const header = { tool: 'claude-code' };
+  const edit = (id: string, tool_name: string, input: object, response: object): PlayedHook[] => [
+    { ...hook(2, 'PreToolUse', tool(id, tool_name, input)), header },
+    { ...hook(3, 'PostToolUse', { ...tool(id, tool_name, input), tool_response: response }), header },
+  ];
+  const hunk = (newStart: number, lines: string[]): object => ({ oldStart: newStart, newStart, lines });
+
+  test('has a keyed hash in place of the path by default, and no path is recorded', () => {
+    const { events } = play(session);
+    const [write] = written(events).filter(({ type }) => type === 'file.write');
+    expect(write?.data).toEqual({
+      path: keyedHash('test', 'clock.ts'),
+      model: 'claude-sonnet-4-5',
+      tool_call_id: 't1',
+    });
+    expect(JSON.stringify(events)).not.toContain('clock.ts');
+    expect(judged(written(events), { open: true }).errors).toBe(0);
+  });
+
+  test('has the operation and all lines of a file that was created', () => {
+    const file = '/code/a b/src/new.ts';
+    const response = { type: 'create', filePath: file, content: 'one\ntwo\n', structuredPatch: [], originalFile: null };
+    expect(writesOf(edit('t1', 'Write', { file_path: file, content: 'one\ntwo\n' }, response), keeper)).toEqual([
+      { path: 'src/new.ts', operation: 'create', start_line: 1, end_line: 2, tool_call_id: 't1' },
+    ]);
+  });
+
+  test('is one envelope for each contiguous part of the structured patch', () => {
+    const file = '/code/a b/src/old.ts';
+    const structuredPatch = [
+      hunk(4, [' a', ' b', '-c', '+C', '+D', ' e', '+F', ' g']),
+      hunk(30, [' x', '-y', ' z']),
+      hunk(50, ['+end', '\\ No newline at end of file']),
+    ];
+    const response = { filePath: file, oldString: 'c', newString: 'C', structuredPatch };
+    const found = writesOf(edit('t1', 'Edit', { file_path: file, old_string: 'c', new_string: 'C' }, response), keeper);
+    const about = { path: 'src/old.ts', operation: 'update', tool_call_id: 't1' };
+    expect(found).toEqual([
+      { ...about, start_line: 6, end_line: 7 },
+      { ...about, start_line: 9, end_line: 9 },
+      { ...about, start_line: 50, end_line: 50 },
+    ]);
+  });
+
+  test('has no lines and no operation if the agent states neither', () => {
+    const file = '/code/a b/x';
+    expect(writesOf(edit('t1', 'Write', { file_path: file }, {}), keeper)).toEqual([{ path: 'x', tool_call_id: 't1' }]);
+  });
+
+  test('has the full path of a file outside the folder of the session', () => {
+    const found = writesOf(edit('t1', 'Write', { file_path: '/code/a bc/x' }, {}), keeper);
+    expect(found).toMatchObject([{ path: '/code/a bc/x' }]);
+  });
+
+  test('is absent for a call that failed', () => {
+    const failed = hook(3, 'PostToolUseFailure', { ...tool('t1', 'Edit', { file_path: '/x' }), error: 'no match' });
+    expect(writesOf([hook(2, 'PreToolUse', tool('t1', 'Edit', { file_path: '/x' })), failed], keeper)).toEqual([]);
+  });
+
+  test('is one envelope for each file of a patch, and a file that moves is deleted and created', () => {
+    const patch = [
+      '*** Begin Patch',
+      '*** Add File: new.md',
+      '+*** Delete File: not-a-header.md',
+      '*** Update File: src/a.ts',
+      '@@',
+      '-a',
+      '+b',
+      '*** Update File: src/from.ts',
+      '*** Move to: src/to.ts',
+      '*** Delete File: gone.ts',
+      '*** End Patch',
+    ].join('\n');
+    const call = { turn_id: 'turn-1', ...tool('t1', 'apply_patch', { command: patch }) };
+    const hooks = [hook(2, 'PreToolUse', call), hook(3, 'PostToolUse', { ...call, tool_response: 'Success.' })];
+    const codex = hooks.map(each => ({ ...each, header: { tool: 'codex' } }));
+    expect(writesOf(codex, keeper)).toMatchObject([
+      { path: 'new.md', operation: 'create' },
+      { path: 'src/a.ts', operation: 'update' },
+      { path: 'src/from.ts', operation: 'delete' },
+      { path: 'src/to.ts', operation: 'create' },
+      { path: 'gone.ts', operation: 'delete' },
+    ]);
+  });
+
+  test('of another program is passed on', () => {
+    const envelope = {
+      openhook: '0.1',
+      id: 'e-1',
+      source: 'some-tool',
+      type: 'file.write',
+      time: '2026-03-02T09:00:00.000Z',
+      session_id: 's-2',
+      context: 'file:///code/a%20b',
+      data: { path: '/code/a b/x.ts', operation: 'delete', start_line: 2, end_line: 3, tool_call_id: 'c-1' },
+    };
+    const [write] = writesOf([{ atMs: START_MS, payload: envelope }]);
+    expect(write).toEqual({ ...envelope.data, path: keyedHash('test', 'x.ts') });
+  });
 });
 
 describe('the end of a session', () => {

@@ -3,6 +3,7 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
 import { decisionIn, isInterruption } from './decisions.ts';
+import { editsIn } from './edits.ts';
 import { ended, entryAt, isInterrupt, type Place } from './place.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
@@ -69,6 +70,7 @@ export function result(block: Fields, call: string, row: Fields, place: Place): 
         decision: stated && { outcome: stated.outcome },
       },
       output: block.content,
+      edits: failure ? undefined : editsIn(tool, response),
       facts: {
         ...toolFacts(fields),
         call,

@@ -14,6 +14,7 @@ import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/p
 import { permitted } from '../shared/permitted.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { demoSession } from './demo.ts';
+import { editsIn } from './edits.ts';
 import { failureKey, modeOf } from './place.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
@@ -93,6 +94,7 @@ const events: Record<string, HookEvent> = {
           decision: { outcome: 'allow' },
         },
         output: fields.tool_response,
+        edits: editsIn(text(fields.tool_name), response),
         facts: {
           tool,
           mcp,

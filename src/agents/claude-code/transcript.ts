@@ -31,6 +31,8 @@ const rows: LineReader = {
     const { content } = fieldsOf(row.message);
     return (
       row.type === 'user' &&
+      // The lines of a new file are counted in its text.
+      fieldsOf(row.toolUseResult).type !== 'create' &&
       Array.isArray(content) &&
       content.every(block => fieldsOf(block).type === 'tool_result' && word(fieldsOf(block).tool_use_id) !== undefined)
     );

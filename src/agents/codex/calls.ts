@@ -1,7 +1,8 @@
 /** Calls of a rollout, their results, and rows that hold single items of a response. */
 import type { Decision, DecisionSource, Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { Reading, TranscriptEntry } from '../contract/contract.ts';
+import type { Reading, TranscriptEntry, WrittenFile } from '../contract/contract.ts';
+import { linesOfDiff, linesOfText, operationNamed } from '../shared/edits.ts';
 import { permitted } from '../shared/permitted.ts';
 import { entryAt, isAside, note, type Place, recalled } from './place.ts';
 import { actionName, hookName, isOwnTool, isUnasked, launchedBy, spawnedThread, toolFacts } from './tools.ts';
@@ -103,6 +104,7 @@ interface Ending {
   denied?: DecisionSource;
   interrupted?: true;
   launched?: string | undefined;
+  edits?: WrittenFile[] | undefined;
 }
 
 /** Reads the end of a call. Of its text, only the lines that Codex adds before the output are read. */
@@ -223,6 +225,7 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
         decision: decision?.outcome,
       },
       output: ending.output,
+      edits: success === true ? ending.edits : undefined,
       facts: {
         ...toolFacts(tool),
         call,
@@ -317,11 +320,28 @@ function endingOfItem(done: Fields): Ending {
     return { ...exited(number(done.exit_code), durationMs), output: done.aggregated_output };
   const launched = done.type === 'SubAgentActivity' ? word(done.agent_thread_id) : spawnedBy(done);
   const success = done.type === 'SubAgentActivity' || done.status === 'completed';
-  return { success, durationMs, output: done.result, launched };
+  return { success, durationMs, output: done.result, launched, edits: editsIn(done.changes) };
 }
 
 const spawnedBy = ({ tool, receiver_thread_ids: threads }: Fields): string | undefined =>
   tool === 'spawn_agent' && Array.isArray(threads) ? word(threads[0]) : undefined;
+
+/** The files of a patch. A file that moves is deleted at its old place and created at the new one. */
+export function editsIn(changes: unknown): WrittenFile[] | undefined {
+  if (!isFields(changes)) return undefined;
+  return Object.entries(changes).flatMap(([path, value]): WrittenFile[] => {
+    const change = fieldsOf(value);
+    const operation = operationNamed(change);
+    const moved = text(change.move_path);
+    if (moved !== undefined)
+      return [
+        { path, operation: 'delete' as const },
+        { path: moved, operation: 'create' as const },
+      ];
+    const lines = operation === 'create' ? linesOfText(text(change.content)) : linesOfDiff(text(change.unified_diff));
+    return [{ path, operation, lines: operation === 'delete' ? undefined : lines }];
+  });
+}
 
 /** Returns the input of a nested call as its hook has it, as far as the item states it. */
 function inputOfItem({ command, changes }: Fields): Fields | undefined {

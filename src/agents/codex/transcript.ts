@@ -15,7 +15,7 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { LineReader, NamedFiles, Transcript, TranscriptEntry, TranscriptFile } from '../contract/contract.ts';
-import { closed, exited, item, itemCompleted, searched, spanMs } from './calls.ts';
+import { closed, editsIn, exited, item, itemCompleted, searched, spanMs } from './calls.ts';
 import { entryAt, isAside, isOldHeader, note, type Place, placeOf, recalled } from './place.ts';
 import { readTokenCount, record, totalOf } from './tokens.ts';
 import { compacted, prompted, turnAborted, turnBegan, turnEnded } from './turns.ts';
@@ -75,7 +75,11 @@ const messages: Readonly<Record<string, (place: Place) => TranscriptEntry[]>> = 
       ...exited(number(place.payload.exit_code), spanMs(place.payload.duration)),
       output: place.payload.aggregated_output,
     }),
-  patch_apply_end: place => closed(place, word(place.payload.call_id), { success: place.payload.success === true }),
+  patch_apply_end: place =>
+    closed(place, word(place.payload.call_id), {
+      success: place.payload.success === true,
+      edits: editsIn(place.payload.changes),
+    }),
   mcp_tool_call_end: place => {
     const result = fieldsOf(place.payload.result);
     return closed(place, word(place.payload.call_id), {

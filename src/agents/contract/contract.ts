@@ -2,7 +2,7 @@
  * The contract between an agent's folder and the rest. An adapter consists of tables and pure functions: payloads in,
  * events out. It knows nothing of OpenTelemetry, the disk or the clock.
  */
-import type { AgentMode, Body, Facts, Fields } from '../../event/event.ts';
+import type { AgentMode, Body, EditFacts, Facts, Fields } from '../../event/event.ts';
 import type { Provider } from '../../interchange/provider.ts';
 import type { Truth } from '../shared/truth.ts';
 
@@ -47,11 +47,17 @@ export type Reading = Body & {
    * always detected.
    */
   output?: unknown;
+  /** The files that the action wrote, if its result states more about them than its input does. */
+  edits?: readonly WrittenFile[] | undefined;
   /** The native id of the subagent that the event belongs to. */
   subagent?: string | undefined;
   /** The agent's own time of the event (Unix ms). */
   atMs?: number | undefined;
 };
+
+export interface WrittenFile extends EditFacts {
+  path: string;
+}
 
 /** The kinds of spans that wait until they are settled. */
 export type Settling = 'action' | 'turn' | 'subagent' | 'session';

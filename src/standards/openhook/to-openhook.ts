@@ -9,9 +9,12 @@
  */
 import {
   type DataOf,
+  type Edit,
   type EndReason,
   type Event,
   type Facts,
+  FILE_WRITE,
+  type Fields,
   factsOf,
   type Risk,
   rootSessionOf,
@@ -20,7 +23,7 @@ import {
 } from '../../event/event.ts';
 import { wellFormed } from '../../lib/fitted.ts';
 import { uuidOf } from '../../lib/hash.ts';
-import { own, put, whole } from '../../lib/read.ts';
+import { number, own, put, whole } from '../../lib/read.ts';
 
 export const openHookTypes = [
   'session.start',
@@ -89,7 +92,7 @@ interface OpenCall {
   tool: string | undefined;
   ms: number;
   by: TimeSource | undefined;
-  path?: string | undefined;
+  edits?: Edit[] | undefined;
   agent?: string | undefined;
   type?: string | undefined;
 }
@@ -151,6 +154,7 @@ function addEnvelopesOf(step: Step, event: Event): void {
   if (event.event_type === 'Model.Responded') addTokens(step, event.data);
   else if (event.event_type === 'Action.Before') startCall(step, event.data);
   else if (event.event_type === 'Action.After') endCall(step, event.data);
+  else if (event.event_type === FILE_WRITE) passWrite(step, event.data);
   if (!isRoot) return;
   switch (event.event_type) {
     case 'Session.Start':
@@ -214,7 +218,7 @@ function startCall(step: Step, data: DataOf<'Action.Before'>): void {
     tool,
     ms: Date.parse(event.timestamp),
     by: facts.time,
-    path: facts.path,
+    edits: facts.edits,
     agent: isRoot ? undefined : event.session_id,
     type: facts.agent,
   });
@@ -243,12 +247,43 @@ function endCall(step: Step, { action, decision }: DataOf<'Action.After'>): void
       duration_source: nativeMs === undefined && between !== undefined ? 'events' : undefined,
     },
   );
-  const path = facts.path ?? before?.path;
-  if (success && path !== undefined && Object.hasOwn(writes, action.name ?? '')) {
-    const operation = writes[action.name ?? ''];
-    add(step, 'file.write', { path, operation, model: modelOf(state), tool_call_id: call }, {}, 'file.write');
+  if (success) addWrites(step, facts.edits ?? before?.edits ?? [], call);
+}
+
+/** Adds one envelope for each contiguous part of a file that was written, or one for the file if no lines are known. */
+function addWrites(step: Step, edits: readonly Edit[], call: string | undefined): void {
+  let part = 0;
+  for (const { hash, path = hash, operation, lines } of edits) {
+    for (const [first, last] of lines ?? [[]]) {
+      const data = {
+        path,
+        operation,
+        start_line: first,
+        end_line: last,
+        model: modelOf(step.state),
+        tool_call_id: call,
+      };
+      add(step, 'file.write', data, {}, part === 0 ? 'file.write' : `file.write ${part}`);
+      part += 1;
+    }
   }
 }
+
+/** Passes on the write that another program reported. */
+function passWrite(step: Step, { operation, start_line, end_line }: Fields): void {
+  const data = { operation: words.has(operation) ? String(operation) : undefined, ...linesOf(start_line, end_line) };
+  for (const { hash, path = hash } of step.facts.edits ?? []) {
+    const model = modelOf(step.state);
+    add(step, 'file.write', { path, ...data, model, tool_call_id: step.facts.call });
+  }
+}
+
+const words: ReadonlySet<unknown> = new Set(['create', 'update', 'delete']);
+
+const linesOf = (first: unknown, last: unknown): Envelope['data'] => ({
+  start_line: whole(number(first)),
+  end_line: whole(number(last)),
+});
 
 function statusOf(success: boolean | undefined): 'success' | 'error' | undefined {
   if (success === undefined) return undefined;
@@ -268,13 +303,6 @@ const reasons: Readonly<Record<EndReason, string>> = {
   completed: 'completed',
   error: 'error',
   idle_timeout: 'timeout',
-};
-
-/** Actions that change a file, with the operation. Agents do not report whether a write creates the file. */
-export const writes: Readonly<Record<string, 'delete' | undefined>> = {
-  write_file: undefined,
-  code_edit: undefined,
-  delete_file: 'delete',
 };
 
 function endOf(state: OpenHookState, beyond: Beyond, isWhole = true): Envelope[] {
