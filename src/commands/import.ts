@@ -186,7 +186,7 @@ async function importAlone(order: Order, progress: Progress): Promise<Done | und
 }
 
 /** The mistakes in the configuration because of which there is no destination. */
-function mistakesIn(config: LoadedConfig): Problem[] {
+export function mistakesIn(config: LoadedConfig): Problem[] {
   const { destinations, problems } = destinationsOf(config);
   if (destinations.length > 0 || config.values.enabled === false) return [];
   return [...config.problems, ...problems].filter(keepsFromDestinations);

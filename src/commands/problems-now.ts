@@ -21,6 +21,8 @@ const NEWS_MS = 7 * 86_400_000;
 
 /** The sign that hooks leave while the package is missing. */
 const PROGRAM_MISSING = 'hook-kick-missing';
+/** The sign that hooks leave when they stop waiting for a silent writer. A later hook does not bring its events back. */
+const INPUT_SILENT = 'hook-input-silent';
 
 export interface Present {
   folders: { state: string; config: LoadedConfig };
@@ -137,13 +139,12 @@ function hookProblems(store: Store, { folders, io }: Present): Problem[] {
   const lastMs = Math.max(0, ...store.sessions().map(key => arrivedMs(store, key)));
   const folder = folders.state;
   return signs
-    .filter(({ atMs }) => io.now() - atMs < NEWS_MS && lastMs <= atMs)
-    .map(
-      ({ code, atMs, times }): Problem =>
-        code === PROGRAM_MISSING
-          ? { code: 'program-missing', folder, hooks: times, lastMs: atMs }
-          : { code: 'hook-failed', folder, why: code, lastMs: atMs },
-    );
+    .filter(({ code, atMs }) => io.now() - atMs < NEWS_MS && (lastMs <= atMs || code === INPUT_SILENT))
+    .map(({ code, atMs, times }): Problem => {
+      if (code === PROGRAM_MISSING) return { code: 'program-missing', folder, hooks: times, lastMs: atMs };
+      if (code === INPUT_SILENT) return { code: 'input-not-taken', folder, why: 'silence', inputs: times };
+      return { code: 'hook-failed', folder, why: code, lastMs: atMs };
+    });
 }
 
 const arrivedMs = (store: Store, key: string): number =>

@@ -188,6 +188,26 @@ export const commands: Command[] = [
     load: () => import('./demo.ts'),
   },
   {
+    name: 'ingest',
+    summary: 'record events of the open standards from files and streams of any length',
+    usage: 'otel-hooks ingest [FILE...|-] [--follow] [--tool AGENT] [--wait 30s] [--json]',
+    notes: [
+      'Reads Agent Hooks, OpenHook, Base Coat and CloudEvents: one event in each line, values over several lines, JSON arrays, gzip,',
+      'and our own journals and exports. Memory stays flat. A second call continues where the first one ended, and every event is',
+      'counted: recorded, known already or refused. A refused event is shown with its line, column and rule; events beside it are',
+      'recorded. Ctrl-C keeps what was read. Exits 1 when events were refused or data still waits.',
+    ],
+    flags: [
+      { name: '--follow', summary: 'wait for more at the end of the files, until Ctrl-C' },
+      { name: '--tool', value: 'AGENT', summary: 'the agent of events that name none, and of hooks in its own form' },
+      { name: '--wait', value: 'TIME', summary: 'how long to wait for the destinations at the end (default 30s)' },
+    ],
+    words: ['FILE'],
+    mostWords: ANY,
+    example: 'otel-hooks ingest events.jsonl\nmy-agent | otel-hooks ingest -',
+    load: () => import('./ingest.ts'),
+  },
+  {
     name: 'import',
     summary: 'import past sessions from transcripts of agents, with their true times',
     usage: 'otel-hooks import PATH... | --all [--tool AGENT] [--since 30d] [--metrics] [--dry-run]',

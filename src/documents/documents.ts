@@ -13,6 +13,7 @@
  *     openhook-<session>    openhook/mark.ts                     how far a journal was dispatched to project commands
  *     erased                receive/erased.ts                    the sessions that a person erased
  *     index-<digits>        journal/session-index.ts             the index of the sessions whose keys begin so
+ *     ingested              receive/ingested.ts                  how far each file was ingested
  *     calendar, left-alone  store/limits.ts                      days of delivery, and fragments of later versions
  *
  * Other versions of the program read these files as well, so a parse function accepts all that its schema allows and
@@ -24,6 +25,7 @@ import { fieldsOf, isFields, number, text } from '../lib/read.ts';
 import { type Mark, parseMark } from '../openhook/mark.ts';
 import { type NotedProblems, parseNoted } from '../problems/noted-problems.ts';
 import { type Erased, parseErased } from '../receive/erased.ts';
+import { type Ingested, parseIngested } from '../receive/ingested.ts';
 import type { Processes } from '../receive/previous.ts';
 import { parseStanding, type Standing } from '../ship/standing.ts';
 import { documentFamily, documentNamed } from '../store/document.ts';
@@ -54,6 +56,7 @@ export const documents = {
   openhook: documentFamily<Mark>('openhook', 1, parseMark),
   erased: documentNamed<Erased>('erased', 1, parseErased),
   index: indexDocument,
+  ingested: documentNamed<Ingested>('ingested', 1, parseIngested),
   calendar: calendarDocument,
   leftAlone: leftAloneDocument,
 } as const;

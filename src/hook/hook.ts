@@ -64,7 +64,7 @@ export function hook(argv: readonly string[], deliver: string): void {
       ppid: `${process.ppid}`,
       ...travellingFrom(env),
     };
-    copyInput(fd, fields, encodeTrailer(unique));
+    copyInput(fd, fields, encodeTrailer(unique), stateFolder);
 
     // The event is kept. Start deliver unless it runs.
     step = 'kick';
@@ -114,8 +114,12 @@ function newFragment(inbox: string, boot: string): { fd: number; unique: string 
 /**
  * Header, payload and trailer through one buffer: a common event is one write. No character of a string takes more than
  * three bytes, and the trailer always fits.
+ *
+ * Where the input ends: with `--tool` an agent calls, and one JSON object is enough, because an agent may keep the pipe
+ * open and a blocking read has no timer. Without it the input may be a stream of events from a slow writer, so it is
+ * read to its end. So is every input with more bytes behind the first object.
  */
-function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trailer: string): void {
+function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trailer: string, stateFolder: string): void {
   let header = encodeHeader(fields, true);
   const buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, header.length * 4) + trailer.length);
   const limit = buffer.length - trailer.length;
@@ -131,17 +135,16 @@ function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trail
     try {
       size = readSync(input, buffer, filled, limit - filled, null);
     } catch (error) {
-      size = readPatiently(error, input, buffer.subarray(0, limit), filled);
+      size = readPatiently(error, input, buffer.subarray(0, limit), filled, stateFolder);
     }
     filled += size;
-    // An agent may write one JSON object and keep the pipe open, and a blocking read has no timer.
-    if (size === 0 || (endsInBrace(buffer, filled) && isJson(buffer, start, filled))) {
+    if (size === 0 || (fields.tool && endsInBrace(buffer, filled) && isJson(buffer, start, filled))) {
       filled += buffer.write(trailer, filled);
       writeAll(fd, buffer, filled);
       return;
     }
     if (filled === limit) {
-      copyLarge(fd, buffer.subarray(0, filled), start, trailer);
+      copyLarge(fd, buffer.subarray(0, filled), fields.tool ? start : -1, trailer, stateFolder);
       return;
     }
     input ||= unblockedStdin();

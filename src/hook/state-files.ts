@@ -2,7 +2,7 @@
  * Rare disk operations of the Node front end: makes folders, finishes short writes, and leaves a sign when a step
  * failed. It removes nothing.
  */
-import { fstatSync, lstatSync, mkdirSync, openSync, statSync, writeSync } from './builtins.ts';
+import { fstatSync, lstatSync, mkdirSync, openSync, readSync, statSync, writeSync } from './builtins.ts';
 
 /** Makes what a front end needs. */
 export function makeFolders(stateFolder: string): void {
@@ -60,8 +60,8 @@ export function surviveFileSizeLimit(): void {
 }
 
 /**
- * Leaves a sign in `problems` for `status`. The time of the file is the time of the problem. The number of names is
- * limited, so the folder stays small. The name may belong to something else: a link is not followed, a pipe is not
+ * Leaves a sign in `problems` for `status`. The time of the file is the time of the problem, its text the number of
+ * times. The number of names is limited, so the folder stays small. The name may belong to something else: a link is not followed, a pipe is not
  * waited for, and a file with another name is not changed.
  */
 export function noteProblem(stateFolder: string, code: string): void {
@@ -69,10 +69,15 @@ export function noteProblem(stateFolder: string, code: string): void {
     const { constants, futimesSync } = require('node:fs') as typeof import('node:fs');
     const folder = `${stateFolder}/problems`;
     if (!lstatSync(folder).isDirectory()) return;
-    const flags = constants.O_WRONLY | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+    const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
     const fd = openSync(`${folder}/hook-${code.replace(/[^0-9A-Za-z-]/g, '').slice(0, 40)}`, flags, 0o600);
     const now = Date.now() / 1_000;
-    if (fstatSync(fd).nlink === 1) futimesSync(fd, now, now);
+    const facts = fstatSync(fd);
+    if (facts.nlink !== 1 || !facts.isFile()) return;
+    futimesSync(fd, now, now);
+    const text = Buffer.alloc(16);
+    const times = Number.parseInt(text.toString('latin1', 0, readSync(fd, text, 0, 9, 0)), 10) || 0;
+    writeSync(fd, `${times + 1}\n`, 0);
   } catch {
     // Where even this write fails, the problem cannot be recorded. The agent must not be disturbed.
   }

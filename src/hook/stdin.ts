@@ -4,7 +4,7 @@
  */
 import { fstatSync, openSync, readSync } from './builtins.ts';
 import { maxFragmentBytes } from './fragment.ts';
-import { surviveFileSizeLimit, writeAll } from './state-files.ts';
+import { noteProblem, surviveFileSizeLimit, writeAll } from './state-files.ts';
 
 const patienceMs = 5_000;
 /** Each 4 KB of it that is written costs a page fault. */
@@ -26,17 +26,20 @@ export function unblockedStdin(): number {
 }
 
 /**
- * Continues after an error. Returns 0 when the payload is complete, or when a writer neither writes nor closes within
- * the limit.
+ * Continues after an error. Returns 0 at the end of the input. Also returns 0 when a writer neither writes nor closes
+ * within the limit: what it writes later is not taken, so a sign is left for `status`.
  */
-export function readPatiently(error: unknown, input: number, into: Buffer, at: number): number {
+export function readPatiently(error: unknown, input: number, into: Buffer, at: number, stateFolder: string): number {
   let failure = error;
   for (let waitedMs = 0; ; ) {
     const code = codeOf(failure);
     // On Windows this is an error EOF, elsewhere a return value of 0.
     if (code === 'EOF') return 0;
     if (code === 'EAGAIN') {
-      if (waitedMs >= patienceMs) return 0;
+      if (waitedMs >= patienceMs) {
+        noteProblem(stateFolder, 'input-silent');
+        return 0;
+      }
       // The pipe is non-blocking: sleep, because a loop would take CPU time from the agent. A writer at work fills the
       // pipe again within a moment.
       const sleepMs = waitedMs < 1 ? 0.05 : waitedMs < 20 ? 1 : 10;
@@ -54,9 +57,9 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
 /**
  * Continues where the first buffer is full. Bytes are written as they arrive, so memory does not grow with the payload.
  * The end of a payload above the limit is not waited for: the file stays without a trailer and too large, and deliver
- * counts it.
+ * counts it. `start`: where the payload begins, if one JSON object is enough; otherwise -1.
  */
-export function copyLarge(fd: number, first: Buffer, start: number, trailer: string): void {
+export function copyLarge(fd: number, first: Buffer, start: number, trailer: string, stateFolder: string): void {
   surviveFileSizeLimit();
   const input = unblockedStdin();
   const buffer = Buffer.allocUnsafeSlow(largeBufferBytes);
@@ -67,10 +70,11 @@ export function copyLarge(fd: number, first: Buffer, start: number, trailer: str
     try {
       size = readSync(input, buffer, filled, buffer.length - filled, null);
     } catch (error) {
-      size = readPatiently(error, input, buffer, filled);
+      size = readPatiently(error, input, buffer, filled, stateFolder);
     }
     filled += size;
-    if (size === 0 || (written === 0 && endsInBrace(buffer, filled) && isJson(buffer, start, filled))) break;
+    if (size === 0) break;
+    if (start >= 0 && written === 0 && endsInBrace(buffer, filled) && isJson(buffer, start, filled)) break;
     if (filled < buffer.length) continue;
     writeAll(fd, buffer, filled);
     written += filled;

@@ -164,8 +164,8 @@ function newId(
   seen: Set<string>,
 ): string | undefined {
   const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, body.event_type, key));
-  // Ids from other programs may share a prefix: a time, or zeros.
-  const isForeign = at.id !== undefined && !at.ours;
+  // Ids from other programs may share a prefix: a time, or zeros. Our journals hold such ids as well. Ours are version 8.
+  const isForeign = at.id !== undefined && !(at.ours && at.id.charAt(14) === '8');
   const known = stated && (isForeign ? hexDigest(stated).slice(0, 16) : shortOf(stated));
   if (known !== undefined && seen.has(known)) return undefined;
   const id = stated ?? numberedId(state, session, body, facts, seen);

@@ -7,7 +7,7 @@ import { awaited, isOpen } from '../assemble/assemble.ts';
 import { documents } from '../documents/documents.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import type { Pinning } from '../problems/noted-problems.ts';
-import type { Problem } from '../problems/problem.ts';
+import { exceedsHook, type Problem } from '../problems/problem.ts';
 import type { Bad } from '../receive/items.ts';
 import { ERASED, increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
@@ -63,6 +63,9 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
       ...((gone.counts.open ?? gone.counts.undecided) !== undefined ? [{ code: 'sessions-full' } as const] : []),
       ...failureProblems(counts.oddities, counts.failing),
       ...(world.eyes ? unreadProblems(world.eyes) : []),
+      ...fates.rejects
+        .filter(({ reason }) => exceedsHook(reason))
+        .map(({ reason }): Problem => ({ code: 'input-not-taken', folder: store.folder, why: reason })),
     ],
     pinnings: sessions.pinnings,
     journaled: fates.journaled,
@@ -137,14 +140,14 @@ function takeAll({ fragments, rejects }: TakenFromInbox, sessions: SessionsOfRou
 }
 
 /** Returns one quarantine file for each reason, with one item per line. */
-function setAside(bad: readonly Bad<string>[]): Fates['cut'] {
+export function setAside(bad: readonly Bad<string>[]): Fates['cut'] {
   const lines = new Map<string, string[]>();
   for (const { reason, text } of bad) lines.set(reason, [...(lines.get(reason) ?? []), text]);
   return [...lines].map(([reason, texts]) => ({ bytes: Buffer.from(`${texts.join('\n')}\n`), reason, label: 'event' }));
 }
 
 /** Continues to read the transcripts of sessions whose closed spans wait, or whose transcript has more rows. */
-function settleWaiting(all: readonly SessionInRound[], waiting: readonly string[]): void {
+export function settleWaiting(all: readonly SessionInRound[], waiting: readonly string[]): void {
   for (const session of all) {
     const { state, isMore } = session;
     if (awaited(state.fold).length > 0 || isMore || waiting.includes(state.key)) session.settle();

@@ -36,6 +36,8 @@ export type Problem =
   | SetupProblem
   | StateProblem
   | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
+  /** `why`: `silence`, or the reason in the quarantine. */
+  | { code: 'input-not-taken'; folder: string; why: string; inputs?: number | undefined }
   /** One of the hooks that lie in quarantine since then. */
   | { code: 'fragment-failed'; folder: string; why: 'failed' | 'crashed' }
   | { code: 'enrichment-failed'; enrichment: string }
@@ -136,6 +138,15 @@ export function explain(problem: Problem): Explanation {
 }
 
 export const problemCodes = (): string[] => Object.keys(explanations);
+
+/** The limits of one hook, by the reason in the quarantine. */
+const inputLimits = {
+  'too-large': 'more than 64 MB',
+  'too-many-events': 'more than 10,000 events',
+  'too-many-values': 'more than 1,000,000 values',
+} as const;
+
+export const exceedsHook = (reason: string): boolean => Object.hasOwn(inputLimits, reason);
 
 const enrichmentWords: Readonly<Record<string, string>> = {
   risk: 'the risk',
@@ -312,6 +323,13 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'hook-failed': ({ folder, why, lastMs }) => ({
     what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
     next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}. The next hook that is recorded removes this message, and so does \`otel-hooks prune --problems\`.`,
+  }),
+  'input-not-taken': ({ folder, why, inputs }) => ({
+    what:
+      why === 'silence'
+        ? `\`otel-hooks hook\` stopped reading${inputs === undefined ? '' : ` ${inputs} inputs`} because the writer sent nothing for 5 s and kept the pipe open; it recorded what came before.`
+        : `an input of \`otel-hooks hook\` was not taken, because it has ${own(inputLimits, why) ?? why}; it lies in ${folder}/quarantine for 24 hours.`,
+    next: `${why === 'silence' ? 'send a stream of events with `otel-hooks ingest - --follow`; an agent that keeps its pipe open needs `otel-hooks hook --tool AGENT`' : 'send the input with `otel-hooks ingest FILE`, which has no such limit'}. \`otel-hooks prune --problems\` removes this message.`,
   }),
   'fragment-failed': ({ folder, why }) => ({
     what:

@@ -74,6 +74,7 @@ const past: { readonly [code: string]: Problem } = {
   'enrichment-failed': { code: 'enrichment-failed', enrichment: 'risk' },
   'transcript-failed': { code: 'transcript-failed', agent: 'A', why: 'row' },
   'sessions-full': { code: 'sessions-full' },
+  'input-not-taken': { code: 'input-not-taken', folder: 'F', why: 'too-many-events' },
 };
 
 const project = (): string => join(house.home, 'project');
