@@ -129,6 +129,10 @@ function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {
   return true;
 }
 
+/** The error class that a failure states: the reader's own class first, then the word of the sender. */
+export const modelError = ({ error_type }: DataOf<'Model.Failed'>, facts: Partial<Facts>): string =>
+  facts.error_type ?? error_type ?? 'model_error';
+
 /** Emits a response at once, and adds its usage to its turn, subagent and session as long as they are open or held. */
 export function chat(
   state: FoldState,

@@ -1,5 +1,6 @@
 /** Closes the turn, the subagent or the session that an event ends. */
 import { own } from '../lib/read.ts';
+import { modelError } from './chats.ts';
 import type { At } from './current-event.ts';
 import { release } from './holding.ts';
 import { closeLeftovers, closeSegment } from './segments.ts';
@@ -20,7 +21,7 @@ export function closeEnded(state: FoldState, at: At): void {
 function closeLate(state: FoldState, at: At): void {
   const { event, facts, subagent } = at;
   if (event.event_type !== 'Agent.Response') return;
-  const isEnd = event.data.final === true && subagent === undefined && facts.time !== 'transcript';
+  const isEnd = event.data.final !== false && subagent === undefined && facts.time !== 'transcript';
   if (isEnd || facts.interrupted) endHeld(state, at);
 }
 
@@ -29,13 +30,28 @@ function closeMainTurn(state: FoldState, at: At): void {
   if (event.event_type === 'Prompt.Submitted') {
     if (event.data.decision?.outcome === 'deny') closeTurn(state, at, 'denied', undefined, atMs);
   } else if (at.subagent !== undefined) return;
-  else if (event.event_type === 'Agent.Response' && event.data.final) {
+  // The standard describes this type as the final answer of the turn, so a missing `final` is true.
+  else if (event.event_type === 'Agent.Response' && event.data.final !== false) {
     const { outcome, errorType } = endOfTurn(facts);
     closeTurn(state, at, outcome, errorType, atMs);
   } else if (event.event_type === 'Model.Failed') {
-    closeTurn(state, at, 'failed', facts.error_type ?? 'model_error', atMs);
+    const errorType = modelError(event.data, facts);
+    if (!facts.is_attempt) closeTurn(state, at, 'failed', errorType, atMs);
+    else if (state.turn) state.turn.attempt = { errorType, ms: atMs };
+  } else if (state.turn && goesOn.has(event.event_type)) {
+    delete state.turn.attempt;
   }
 }
+
+/** Event types that show that the agent goes on after a failed attempt. */
+const goesOn: ReadonlySet<string> = new Set([
+  'Retry.Triggered',
+  'Model.Requested',
+  'Model.Responded',
+  'Action.Before',
+  'Action.After',
+  'Agent.Plan.Start',
+]);
 
 function closeSession(state: FoldState, at: At, isAborted: boolean): void {
   const { event, atMs } = at;
@@ -49,7 +65,7 @@ function closeSession(state: FoldState, at: At, isAborted: boolean): void {
     return;
   }
   const isEnd = event.event_type === 'Session.End' || event.event_type === 'Session.Abort';
-  const endReason = (isEnd ? event.data.end_reason : undefined) ?? (isAborted ? 'abandoned' : 'completed');
+  const endReason = (isEnd ? event.data.end_reason : undefined) ?? (isAborted ? 'abandoned' : undefined);
   // A silent session has no observed end. Its last event is its end.
   const endMs = isAborted ? Math.max(state.lastMs, state.segment?.startMs ?? 0) : atMs;
   closeSegment(state, at, endReason, isAborted ? 'abandoned' : undefined, endMs);

@@ -2,7 +2,7 @@ import { type DataOf, type Event, type EventOf, type EventType, isVendor, metada
 import { own, put } from '../lib/read.ts';
 import { afterAction, callNamed, decisionOf, openAction } from './actions.ts';
 import { askedLate, decidedLate } from './amendments.ts';
-import { chat, openRequest } from './chats.ts';
+import { chat, modelError, openRequest } from './chats.ts';
 import { contentWith } from './content.ts';
 import { type At, higher } from './current-event.ts';
 import { isCurrent, turnOf } from './places.ts';
@@ -35,6 +35,8 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     if (turn.prompts === 0) Object.assign(turn, { actor: event.actor, metadata: metadataOf(event) });
     turn.prompts += 1;
     turn.promptLength ??= event.data.prompt_length;
+    turn.isFollowup ??= event.data.is_followup;
+    if (turn === state.turn && at.facts.no_turn_end) turn.isEndless = true;
     turn.content = contentWith(turn.content, event, at.facts);
   },
   'Agent.Plan.Start': (state, at, event) => openPlan(state, at, event.data),
@@ -58,7 +60,7 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
   },
   'Model.Requested': (state, at) => openRequest(state, at),
   'Model.Responded': (state, at, event) => chat(state, at, event.data),
-  'Model.Failed': (state, at, event) => chat(state, at, event.data, at.facts.error_type ?? 'model_error'),
+  'Model.Failed': (state, at, event) => chat(state, at, event.data, modelError(event.data, at.facts)),
   'Action.Before': (state, at, event) => openAction(state, at, event.data),
   'Action.After': (state, at, event) => afterAction(state, at, event.data),
   'Retry.Triggered': (state, at, event) => {
@@ -117,7 +119,8 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
   },
   'Agent.Error': (state, at, event) => {
     if (at.late !== undefined) return;
-    const errorType = at.facts.error_type ?? own(errorTypes, event.data.error_type ?? '') ?? '_OTHER';
+    const { error_type: type = '_OTHER' } = event.data;
+    const errorType = at.facts.error_type ?? own(errorTypes, type) ?? (type === 'UnhandledException' ? '_OTHER' : type);
     if (isOfAction(event.data, at)) {
       const action = actionInError(state, at);
       if (action) action.errorType = errorType;

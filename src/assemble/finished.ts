@@ -1,5 +1,5 @@
 /** The output of the fold: spans and records as values with keys. telemetry/ gives them ids, names and attributes. */
-import type { Actor, DecisionFacts, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
+import type { Actor, DataOf, DecisionFacts, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
 import type { Json } from '../lib/fitted.ts';
 import type { Compacting } from './state.ts';
 
@@ -111,10 +111,13 @@ export interface SessionSpan extends Common {
   complete: boolean;
   /** Usage that the end of the session states. It is used when no response states any. */
   stated?: Stated | undefined;
+  /** Sums over the whole session that its end states without parts. */
+  said?: DataOf<'Session.End'>['usage'] | undefined;
   startReason: string | undefined;
   /** The previous session. */
   previous?: string | undefined;
-  endReason: string;
+  /** Undefined: the agent states no reason, or one that is not known. */
+  endReason: string | undefined;
   repository?: Repository | undefined;
   /** Commits made during the session, oldest first. */
   commits?: string[] | undefined;
@@ -135,13 +138,15 @@ export interface TurnSpan extends Common {
   kind: 'turn';
   usage: Sums;
   complete: boolean;
-  outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'continued' | 'unfinished';
+  /** Undefined: the sender has no event for the end of a turn. */
+  outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'continued' | 'unfinished' | undefined;
   turn: string;
   ordinal: number;
   /** The number of the turn in its segment, from 1. */
   number?: number | undefined;
   prompts: number;
   promptLength: number | undefined;
+  isFollowup?: boolean | undefined;
   content?: SpanContent | undefined;
   actions: number;
   denied: number;

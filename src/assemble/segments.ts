@@ -1,7 +1,7 @@
 import type { Fields } from '../event/event.ts';
 import { closeActions } from './actions.ts';
 import { closeRequests, pricedBy } from './chats.ts';
-import { type At, begunBy, clockFor, clockOf, ends, opensWork, originOf } from './current-event.ts';
+import { type At, begunBy, clockFor, clockOf, ends, LONGEST_ACTION_MS, opensWork, originOf } from './current-event.ts';
 import { type Link, type Repository, repositoryParts, type Stated } from './finished.ts';
 import { hold, release } from './holding.ts';
 import { segmentTrace, sessionKey } from './keys.ts';
@@ -86,13 +86,17 @@ export function previousSegment(state: FoldState): Link {
 export function closeSegment(
   state: FoldState,
   at: At,
-  endReason: string,
+  endReason: string | undefined,
   errorType: string | undefined,
   endMs: number,
 ): void {
   const segment = state.segment;
   if (segment === undefined) return;
   closeLeftovers(state, at, endMs);
+  const said = at.event.event_type === 'Session.End' ? at.event.data.usage : undefined;
+  // The start was not observed. The length that the end states is closer to it than the first event.
+  if (said?.duration_ms !== undefined && segment.number === 0 && segment.startReason === undefined)
+    segment.startMs = Math.min(segment.startMs, endMs - Math.min(said.duration_ms, LONGEST_ACTION_MS));
   hold(state, at, {
     of: `session:${segment.number}`,
     unread: state.settles.session === 'transcript',
@@ -109,6 +113,7 @@ export function closeSegment(
       ...begunBy(segment),
       risk: segment.risk,
       closedBy: at.event.event_id,
+      said,
       startReason: segment.startReason,
       previous: segment.previous,
       endReason,

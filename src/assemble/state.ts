@@ -156,6 +156,11 @@ export interface OpenTurn extends Origin {
   budget?: BudgetState | undefined;
   /** An error that the agent reported during it. */
   errorType?: string | undefined;
+  /** The last attempt of a model failed, and nothing came after it. */
+  attempt?: { errorType: string; ms: number } | undefined;
+  /** The sender has no event for the end of a turn. */
+  isEndless?: true | undefined;
+  isFollowup?: boolean | undefined;
   risk: OpenRisk | undefined;
   links: Link[];
 }

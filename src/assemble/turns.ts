@@ -99,16 +99,24 @@ function cutTurn(state: FoldState, at: At): void {
   openTurn(state, at, turn.key);
 }
 
+/** How a turn ended whose end was not observed. */
+function unobservedEnd({ attempt, isEndless }: OpenTurn): Partial<TurnSpan> {
+  if (attempt !== undefined) return { outcome: 'failed', errorType: attempt.errorType, endMs: attempt.ms };
+  return { outcome: isEndless ? undefined : 'unfinished' };
+}
+
 export function closeTurn(
   state: FoldState,
   at: At,
-  outcome: TurnSpan['outcome'],
-  errorType: string | undefined,
-  endMs: number,
+  stated: TurnSpan['outcome'],
+  statedError: string | undefined,
+  lastMs: number,
 ): void {
   const turn = state.turn;
   const segment = state.segment;
   if (turn === undefined || segment === undefined) return;
+  const unobserved = stated === 'unfinished' ? unobservedEnd(turn) : { outcome: stated };
+  const { outcome, errorType = statedError, endMs = lastMs } = unobserved;
   // The agent continued or finished without the action about which a person was asked, so the person denied it.
   const wentOn = outcome === 'completed' || at.event.event_type === 'Prompt.Submitted' || opensWork(at.event);
   closeActions(state, at, action => action.subagent === undefined, endMs, wentOn);
@@ -146,6 +154,7 @@ export function closeTurn(
       number: segment.turns,
       prompts: turn.prompts,
       promptLength: turn.promptLength,
+      isFollowup: turn.isFollowup,
       content: turn.content,
       actions: turn.actions,
       denied: turn.denied,
@@ -168,7 +177,7 @@ export function closeTurn(
 /** A held turn whose end was not observed. */
 export function unendedTurn(state: FoldState, turn: KnownTurn): TurnSpan | undefined {
   const span = heldTurn(state, turnKey(state, turn.key, turn.ordinal));
-  return span?.outcome === 'unfinished' ? span : undefined;
+  return (span?.outcome ?? 'unfinished') === 'unfinished' ? span : undefined;
 }
 
 /** Ends a held turn by a late final response. */

@@ -55,7 +55,8 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   } else if ('error_message' in from.data && from.data.error_message !== undefined) {
     (body.data as { error_message?: string }).error_message = kept('results', from.data.error_message);
   } else if ('reason' in from.data && from.data.reason !== undefined) {
-    (body.data as { reason?: string }).reason = kept('response', from.data.reason);
+    const data = body.data as { reason?: string | undefined };
+    data.reason = kept('response', from.data.reason) ?? data.reason;
   }
   if ('decision' in from.data) reasoned(body, from.data.decision, reason => kept('response', reason));
   if ('action' in from.data && from.data.action !== undefined && 'action' in body.data && body.data.action) {

@@ -125,8 +125,9 @@ const errorData: Keep<'Agent.Error'> = ({ error_type, error_message, origin_even
 };
 
 const retryData: Keep<'Retry.Triggered'> = ({ attempt, action_name, reason }, { omit }) => {
-  omit('reason', reason);
-  return { attempt, action_name: name(action_name) };
+  const isWord = reason !== undefined && CHOICE.test(reason) && word(reason) !== undefined;
+  if (!isWord) omit('reason', reason);
+  return { attempt, action_name: name(action_name), reason: isWord ? reason : undefined };
 };
 
 const compactionData: Keep<'Context.Compaction'> = data => ({

@@ -296,6 +296,10 @@ export interface Facts {
   sum?: 'turn' | 'session' | undefined;
   /** The reason why the model stopped, in the words of the provider (end_turn, tool_use). */
   finish?: string | undefined;
+  /** The failure ends one attempt. The agent may try again, so it does not end the turn. */
+  is_attempt?: true | undefined;
+  /** The sender has no event for the end of a turn, so the outcome of this turn stays unknown. */
+  no_turn_end?: true | undefined;
   /** The ids that the provider gave to the response and to the request. */
   response?: string | undefined;
   request?: string | undefined;

@@ -1,5 +1,6 @@
 /** Makes the data to send from the output of sessions: OTLP bodies, lines for event destinations, and metric states. */
-import { agentNamed, formerNameOf } from '../agents/index.ts';
+import { agentNamed, agents, formerNameOf } from '../agents/index.ts';
+import { isNameOfAgents } from '../agents/shared/action-names.ts';
 import { providerOfModel } from '../agents/shared/providers.ts';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import type { Destination, Target } from '../config/destinations.ts';
@@ -124,7 +125,7 @@ export const incrementsIn = ({
     spans,
     // An unknown agent can send any name. One series for each name would make the number of series unbounded.
     agentNamed(state.agent)?.id ?? 'custom',
-    tool => isBuiltIn(state.agent, tool),
+    name => isNameOfAgents(name, agents),
     {
       provider: agentNamed(state.agent)?.provider,
       providerOf: providerOfModel,
@@ -137,8 +138,6 @@ export const incrementsIn = ({
       records,
     },
   );
-
-const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
 
 function yieldOf({ state, spans, records }: SessionOutput, destination: Destination, logsSinceMs: number): Yield {
   return {

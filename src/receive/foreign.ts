@@ -4,9 +4,11 @@
  * without native ids, only the first source of the session counts.
  */
 import type { Agent, Memory, Reading } from '../agents/contract/contract.ts';
+import { agents } from '../agents/index.ts';
+import { actionNamed } from '../agents/shared/action-names.ts';
 import { closeCall, openCall } from '../agents/shared/pairing.ts';
 import type { Fields } from '../event/event.ts';
-import { own } from '../lib/read.ts';
+import { isFields, own, word } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { ForeignEvent, ForeignReading } from '../standards/foreign-event.ts';
 import { find, recognize, SURE } from './recognize.ts';
@@ -44,8 +46,6 @@ export function insideOf(event: ForeignEvent, agents: readonly Agent[]): { agent
   return known.agent.session(payload, {}) === event.session ? { agent: known.agent, fields: payload } : undefined;
 }
 
-const MCP = /^mcp__(.+?)__(.+)$/s;
-
 /** The readings of an event of a standard, with names of actions and ids of calls and subagents. */
 export function readingsOf(
   event: ForeignEvent,
@@ -56,7 +56,7 @@ export function readingsOf(
   const isNew = state.seq === 0;
   return event.readings.flatMap(reading => {
     if (reading.onlyFirst && !isNew) return [];
-    const named = event.standard === 'agent-hooks' ? reading : withNames(reading, agent.adapter);
+    const named = withNames(reading, agent.adapter);
     if (reading.event_type === 'Action.Before' || reading.event_type === 'Action.After')
       return [withCall(named, memory)];
     if (reading.pairs === undefined) return [withProvider(named)];
@@ -73,18 +73,21 @@ function withProvider(reading: ForeignReading): ForeignReading {
   return { ...reading, facts: { ...facts, provider, model } };
 }
 
-/** Maps the native tool names of the other standards. */
-function withNames(reading: ForeignReading, agent: Agent | undefined): ForeignReading {
-  const tool = reading.facts?.tool;
-  if (tool === undefined || (reading.event_type !== 'Action.Before' && reading.event_type !== 'Action.After'))
-    return reading;
-  const mcp = MCP.exec(tool);
-  const name = mcp ? `mcp:${mcp[2]}` : (own(agent?.actions ?? {}, tool) ?? tool);
+/** Gives the action of a reading the standard's name, and keeps the sender's name beside it. */
+function withNames(reading: ForeignReading, adapter: Agent | undefined): ForeignReading {
+  if (reading.ours) return reading;
+  const { data, facts } = reading;
+  const action = 'action' in data && isFields(data.action) ? data.action : undefined;
+  const listed = 'action_name' in data && typeof data.action_name === 'string' ? data.action_name : undefined;
+  const given = facts?.tool ?? word(action?.name) ?? word(listed);
+  if (given === undefined || reading.event_type.startsWith('vendor.')) return reading;
+  const { name, tool, mcp } = actionNamed(given, adapter, agents);
+  const named = action === undefined ? { action_name: name } : { action: { ...action, name } };
   return {
     ...reading,
-    data: { ...reading.data, action: { ...reading.data.action, name } },
-    facts: { ...reading.facts, ...(mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : {}) },
-  };
+    data: { ...data, ...named },
+    facts: { ...facts, tool, mcp: facts?.mcp ?? mcp },
+  } as ForeignReading;
 }
 
 /** Pairs a call without an id with the oldest open call of the same tool and input. */

@@ -1,18 +1,22 @@
+import { standardActions } from '../event/action-names.ts';
 import type { DecisionFacts, RiskLevel } from '../event/event.ts';
 import { type Increment, type Known, one } from './increments.ts';
 import { development, ours } from './names.ts';
 import type { Plain } from './resource.ts';
 
-/** The standard's name of an action. Any other name becomes `custom`. */
-export function actionOnMetrics(name: string | undefined): string | undefined {
+/** Our own name beside those of the standard: a loop of compactions. */
+const COMPACTION = 'compaction';
+
+/** A name of the standard or of an agent. Any other name becomes `custom`. */
+export function actionOnMetrics(name: string | undefined, known: Known): string | undefined {
   if (name === undefined) return undefined;
-  return name.startsWith('mcp:') ? 'mcp' : standardActions.has(name) ? name : 'custom';
+  if (name.startsWith('mcp:')) return 'mcp';
+  return name === COMPACTION || standardActions.has(name) || known(name) ? name : 'custom';
 }
 
-const standardActions = new Set(['shell', 'read_file', 'write_file', 'web_search', 'code_edit', 'compaction']);
-
+/** The tool of an MCP server can have any name, so it is `mcp`. */
 export const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
-  mcp ? 'mcp' : known(tool) ? tool : 'custom';
+  mcp ? 'mcp' : standardActions.has(tool) || known(tool) ? tool : 'custom';
 
 export interface Acted {
   name: string | undefined;
@@ -22,7 +26,7 @@ export interface Acted {
 
 /** The standard's name and the agent's name of an action. */
 export const acted = ({ name, tool, isMcp }: Acted, known: Known): Plain => ({
-  [ours.actionName]: isMcp ? 'mcp' : (actionOnMetrics(name) ?? 'custom'),
+  [ours.actionName]: isMcp ? 'mcp' : (actionOnMetrics(name, known) ?? 'custom'),
   [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, isMcp, known),
 });
 

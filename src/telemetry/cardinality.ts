@@ -2,6 +2,7 @@
  * Limits of the number of metric series: of the values of each attribute that users, servers or agents choose, and of all
  * series of a resource. Values beyond a limit are counted under `other`, and the overflow is counted as well.
  */
+import { errorClasses } from './error-classes.ts';
 import { development, type MetricId, type MetricName, metrics, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 
@@ -12,17 +13,18 @@ const RESERVE = 300;
 
 /**
  * Most values of an attribute that users, servers or agents choose. Session ids are bounded by the number of series
- * only.
+ * only. Values of a closed set are always admitted and do not count.
  */
-const free: readonly (readonly [name: string, most: number])[] = [
+const free: readonly (readonly [name: string, most: number, closed?: ReadonlySet<string>])[] = [
   [development.requestModel, 50],
   [development.providerName, 50],
   [development.system, 50],
   [development.toolName, 100],
+  [ours.actionName, 100],
   [development.agentName, 50],
   [ours.mcpServer, 50],
   [ours.agentMode, 10],
-  [stable.errorType, 24],
+  [stable.errorType, 24, errorClasses],
   [development.sessionId, Number.POSITIVE_INFINITY],
 ];
 
@@ -51,9 +53,9 @@ export function censusOf(all: Iterable<{ metric: MetricId; attributes: Plain }>)
 /** Counts a new series. */
 export function admit(census: Census, metric: MetricId, attributes: Plain): void {
   census.series += seriesOf(metric);
-  for (const [i, [name]] of free.entries()) {
+  for (const [i, [name, , closed]] of free.entries()) {
     const value = attributes[name];
-    if (value !== undefined) census.values[i]?.add(value);
+    if (value !== undefined && !closed?.has(value)) census.values[i]?.add(value);
   }
 }
 
@@ -67,12 +69,12 @@ export function bounded(
   let attributes = given;
   const over: string[] = [];
   const isFull = census.series + seriesOf(metric) > most - RESERVE;
-  for (const [i, [name, mostValues]] of free.entries()) {
+  for (const [i, [name, mostValues, closed]] of free.entries()) {
     const value = given[name];
     const values = census.values[i];
     const other = otherOf(name);
     if (value === undefined || value === other || values === undefined) continue;
-    if (!isFull && (values.has(value) || values.size < mostValues)) continue;
+    if (!isFull && (closed?.has(value) || values.has(value) || values.size < mostValues)) continue;
     attributes = { ...attributes, [name]: other };
     over.push(isFull ? 'series' : name);
   }

@@ -95,7 +95,8 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
         },
       ];
     case 'Retry.Triggered':
-      return [{ [ours.retryReason]: shown(event.data.reason) }];
+      // A single word, such as `rate_limit`, is a class and not content.
+      return [{ [ours.retryReason]: isClass(event.data.reason) ? event.data.reason : shown(event.data.reason) }];
     case 'Agent.Notification':
       return [{ [ours.notificationMessage]: shown(event.data.message) }];
     case 'Agent.Error':
@@ -105,6 +106,8 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
       return [];
   }
 }
+
+const isClass = (reason: string | undefined): boolean => /^[\w-]{1,32}$/.test(reason ?? '');
 
 /** Content that may be long, as structured values. */
 export function contentValues(event: Event, content: ContentFacts = usual, longest?: number): AnyValueMap {

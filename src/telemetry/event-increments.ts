@@ -12,6 +12,7 @@ import {
 } from '../event/event.ts';
 import { actionOnMetrics, decided } from './action-names.ts';
 import { OTHER } from './cardinality.ts';
+import { errorClassOf } from './error-classes.ts';
 import { counterIncrement, type Increment, type Known, one } from './increments.ts';
 import { ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
@@ -31,8 +32,8 @@ type Row<E> = (event: E, facts: Partial<Facts>, known: Known) => Increment[];
 
 const loopIncrements =
   (state: 'detected' | 'aborted'): Row<EventOf<'Retry.Loop.Detected'>> =>
-  ({ data }) => [
-    one('loops', { [ours.actionName]: actionOnMetrics(data.action_name) ?? 'custom', [ours.loopState]: state }),
+  ({ data }, _, known) => [
+    one('loops', { [ours.actionName]: actionOnMetrics(data.action_name, known) ?? 'custom', [ours.loopState]: state }),
   ];
 
 const policyIncrements =
@@ -75,20 +76,20 @@ const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
     const share = (data.percentage_used ?? Number.NaN) / 100;
     return share >= 0 && share <= 1 ? [{ metric: 'utilization', attributes: {}, value: share }] : [];
   },
-  'Retry.Triggered': ({ data }) => [
-    one('retries', { [ours.actionName]: actionOnMetrics(data.action_name) ?? 'model' }),
+  'Retry.Triggered': ({ data }, _, known) => [
+    one('retries', { [ours.actionName]: actionOnMetrics(data.action_name, known) ?? 'model' }),
   ],
   'Retry.Loop.Detected': loopIncrements('detected'),
   'Retry.Loop.Aborted': loopIncrements('aborted'),
   'Policy.Violation': policyIncrements('violation'),
   'Policy.Blocked': policyIncrements('blocked'),
   'Policy.Override': policyIncrements('override'),
-  'Agent.Error': ({ data }) => {
-    const type = data.error_type ?? '';
-    return [
-      one('errors', { [stable.errorType]: errorTypes.has(type) ? type : '_OTHER', ...originOf(data.origin_event) }),
-    ];
-  },
+  'Agent.Error': ({ data }, { error_type }) => [
+    one('errors', {
+      [stable.errorType]: errorClassOf(data.error_type ?? error_type),
+      ...originOf(data.origin_event),
+    }),
+  ],
   'Agent.Notification': ({ data }) => {
     const type = data.type ?? '';
     return [one('notifications', { [ours.notificationType]: notificationTypes.has(type) ? type : 'other' })];
@@ -126,7 +127,5 @@ function compression({ tokens_before: before, tokens_after: after }: DataOf<'Con
   if (before === undefined || after === undefined || !(before > 0 && after >= 0)) return [];
   return [{ metric: 'compression', attributes: {}, value: after / before }];
 }
-
-const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
 
 const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);

@@ -3,6 +3,7 @@ import { type Attributes, TraceFlags } from '@opentelemetry/api';
 import { type AnyValueMap, SeverityNumber } from '@opentelemetry/api-logs';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import { modelError } from '../assemble/chats.ts';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import {
   type DataOf,
@@ -27,6 +28,7 @@ import {
   named,
   providerFor,
   type SpanContextFacts,
+  serverOf,
   toolTypeOf,
   wireSpanId,
   wireTraceId,
@@ -175,6 +177,7 @@ const endAttributes: Row<EventOf<'Session.End' | 'Session.Abort'>> = event => [
     [ours.endReason]: event.data.end_reason,
     [ours.sessionTokens]: event.data.usage?.total_tokens,
     [ours.sessionActions]: event.data.usage?.total_actions,
+    [ours.sessionDurationMs]: event.data.usage?.duration_ms,
     [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
   },
 ];
@@ -208,7 +211,7 @@ const modelAttributes: Row<EventOf<'Model.Requested' | 'Model.Responded' | 'Mode
     [ours.costPrices]: facts.cost?.usd === undefined ? undefined : facts.cost.prices,
     [ours.costReported]: facts.cost_usd,
     [ours.modelSum]: facts.sum,
-    [stable.errorType]: facts.error_type ?? (event.event_type === 'Model.Failed' ? 'model_error' : undefined),
+    [stable.errorType]: event.event_type === 'Model.Failed' ? modelError(event.data, facts) : facts.error_type,
   },
 ];
 
@@ -340,9 +343,9 @@ const exceptionType = (event: Event, facts: Partial<Facts>): string | undefined 
 function actionAttributes(name: string | undefined, facts: Partial<Facts>): Attributes {
   return {
     [ours.actionName]: name,
-    [development.toolName]: facts.tool,
+    [development.toolName]: facts.tool ?? name,
     [development.toolCallId]: facts.call,
-    [ours.mcpServer]: facts.mcp?.server,
+    [ours.mcpServer]: serverOf(facts.mcp?.server),
   };
 }
 

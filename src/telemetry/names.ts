@@ -170,6 +170,7 @@ export const ours = {
   startReason: 'agent_hooks.session.start_reason',
   endReason: 'agent_hooks.session.end_reason',
   sessionTokens: 'agent_hooks.session.tokens',
+  sessionDurationMs: 'agent_hooks.session.duration_ms',
   sessionTurns: 'agent_hooks.session.turns',
   sessionActions: 'agent_hooks.session.actions',
   sessionSubagents: 'agent_hooks.session.subagents',

@@ -1,5 +1,6 @@
 import type { ActionSpan, ChatSpan, FinishedSpan, Sums } from '../assemble/finished.ts';
 import { type Acted, acted, decided, toolOnMetrics } from './action-names.ts';
+import { errorClassOf } from './error-classes.ts';
 import { counterIncrement, histogramIncrement, type Increment, type Known, type Widening } from './increments.ts';
 import { development, operations, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
@@ -7,11 +8,18 @@ import { formerSystem, providerFor, toolTypeOf } from './spans.ts';
 
 export function fromSpan(span: FinishedSpan, agent: string, known: Known, widening: Widening): Increment[] {
   const seconds = (span.endMs - span.startMs) / 1000;
-  const error: Plain = span.errorType === undefined ? {} : { [stable.errorType]: errorKind(span.errorType, span.kind) };
+  const error: Plain =
+    span.errorType === undefined
+      ? {}
+      : { [stable.errorType]: errorClassOf(span.errorType, span.kind === 'chat' ? 'model_error' : '_OTHER') };
   switch (span.kind) {
     case 'session':
       return [
-        { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
+        {
+          metric: 'sessionDuration',
+          attributes: { [ours.endReason]: span.endReason ?? 'unknown', ...error },
+          value: seconds,
+        },
         ...(span.statedCosts ?? []).flatMap(({ model, usd }) =>
           counterIncrement('costReported', usd, aboutModel({ model, provider: undefined }, widening)),
         ),
@@ -47,13 +55,13 @@ const subagentOnMetrics = (kind: string | undefined, { knownSubagent }: Widening
   kind !== undefined && knownSubagent?.(kind) ? kind : 'custom';
 
 function actionDurations(
-  { tool, mcpServer }: ActionSpan,
+  { name, tool, mcpServer }: ActionSpan,
   agent: string,
   known: Known,
   { seconds, error }: { seconds: number; error: Plain },
 ): Increment[] {
   const attributes = {
-    [development.toolName]: toolOnMetrics(tool, mcpServer !== undefined, known),
+    ...acted({ name, tool, isMcp: mcpServer !== undefined }, known),
     [development.toolType]: toolTypeOf(mcpServer),
     [development.agentName]: agent,
     ...error,
@@ -85,22 +93,6 @@ function actionDecisions({ decision, waitMs, risk }: ActionSpan, about: Acted, k
   }
   return all;
 }
-
-const errorKinds = new Set([
-  'tool_error',
-  'timeout',
-  'interrupted',
-  'exit_code',
-  'model_error',
-  'hook_error',
-  'abandoned',
-]);
-
-/** Returns a known error type or an HTTP status unchanged. Agent-specific model errors map to `model_error`. */
-const errorKind = (type: string, kind: FinishedSpan['kind']): string => {
-  if (errorKinds.has(type) || /^[45]\d\d$/.test(type)) return type;
-  return kind === 'chat' ? 'model_error' : '_OTHER';
-};
 
 const aboutModel = (
   { model, provider }: { model: string | undefined; provider: string | undefined },

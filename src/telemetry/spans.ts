@@ -155,9 +155,11 @@ const attributesOfKind: {
     },
     repository(span),
     {
-      [ours.sessionTokens]: tokensOf(span.usage),
+      [ours.sessionTokens]: tokensOf(span.usage) ?? span.said?.total_tokens,
       [ours.sessionTurns]: span.turns,
-      [ours.sessionActions]: span.actions,
+      // A sender that reports only the end of a session may state the number of its actions.
+      [ours.sessionActions]: span.actions === 0 ? (span.said?.total_actions ?? 0) : span.actions,
+      [ours.sessionDurationMs]: span.said?.duration_ms,
       [ours.sessionSubagents]: span.subagents,
       [ours.sessionDenied]: span.denied,
       [ours.sessionFailed]: span.failed,
@@ -185,6 +187,7 @@ const attributesOfKind: {
       [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
       [ours.budgetState]: span.budget,
       [ours.promptLength]: span.promptLength,
+      [ours.promptFollowup]: span.isFollowup,
     },
     decision(span),
     spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
@@ -224,7 +227,7 @@ const attributesOfKind: {
       [development.skillName]: span.skill,
       [development.processExitCode]: span.exitCode,
       [ours.agentId]: span.subagent,
-      [ours.mcpServer]: span.mcpServer,
+      [ours.mcpServer]: serverOf(span.mcpServer),
       [ours.actionName]: span.name,
       [ours.actionOutcome]: span.outcome,
       [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
@@ -276,6 +279,9 @@ export const providerFor = (
 
 /** Actions of an MCP server run outside of the agent, so their type is `extension`. */
 export const toolTypeOf = (server: string | undefined): string => (server === undefined ? 'function' : 'extension');
+
+/** The name of an MCP server. An agent or a standard may name only the tool. */
+export const serverOf = (server: string | undefined): string | undefined => (server === 'unknown' ? undefined : server);
 
 /** The names of providers that version 1.36 of the conventions spells differently. */
 const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };

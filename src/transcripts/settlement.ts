@@ -151,7 +151,7 @@ function sessionVerdicts(waiting: Waiting): Verdict[] {
 
 /** Returns true if a later event closed the span without an outcome. */
 const isWordless = (span: FinishedSpan): boolean =>
-  (span.kind === 'turn' && span.outcome === 'unfinished') ||
+  (span.kind === 'turn' && (span.outcome ?? 'unfinished') === 'unfinished') ||
   (span.kind === 'action' &&
     (span.outcome === 'abandoned' || (span.outcome === 'denied' && span.decision?.basis === 'inferred')));
 

@@ -78,6 +78,7 @@ const sessionSpan: Filled<SessionSpan> = {
   },
   commits: ['e21fd6b0c3a9b7d45f60812ce94a7d3b58f0c6a2'],
   endReason: 'exit',
+  said: { total_tokens: 1, total_actions: 1, duration_ms: 342_000 },
   turns: 4,
   actions: 31,
   subagents: 2,
@@ -100,6 +101,7 @@ const turnSpan: Filled<TurnSpan> = {
   number: 3,
   prompts: 1,
   promptLength: 48,
+  isFollowup: true,
   content: { prompt: 'Why does the test fail?', response: 'The clock is not set.' },
   actions: 9,
   denied: 1,
@@ -207,7 +209,7 @@ const result = { success: false, exit_code: 1, error_message: 'no such file', ou
 const action = { name: 'shell', input: { command: 'git status' }, result };
 const policy = { policy_name: 'budget', rule: 'session_tokens.warning', reason: 'too many', override_by: 'o', action };
 const loop = { iteration_count: 3, action_name: 'shell', tokens_consumed: 48_200, elapsed_ms: 61_000 };
-const ends = { end_reason: 'exit', usage: { total_tokens: 189_330, total_actions: 31 } };
+const ends = { end_reason: 'exit', usage: { total_tokens: 189_330, total_actions: 31, duration_ms: 342_000 } };
 const plan = { plan_type: 'plan', step_count: 5 };
 const decided = { outcome: 'deny', reason: 'not on this branch' };
 
@@ -308,6 +310,8 @@ const facts: Filled<Facts> = {
     reasoning_tokens: 1,
   },
   finish: 'end_turn',
+  is_attempt: true,
+  no_turn_end: true,
   response,
   request: 'req_011CSH',
   cost_usd: 0.0154,

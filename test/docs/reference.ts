@@ -148,7 +148,7 @@ const about: { readonly [name: string]: string } = {
   [ours.decisionReason]: 'The reason of the decision; with `content.response`',
   [ours.policyReason]: 'The reason that the policy states; with `content.response`',
   [ours.retryReason]:
-    'The reason of the retry: `failed` or `denied` for an action; the words of the agent only with `content.response`',
+    'The reason of the retry in one word (`failed`, `denied`, `rate_limit`); longer words of the agent only with `content.response`',
   [ours.notificationMessage]: 'The text of the notification; with `content.response`',
   [stable.errorType]:
     'The kind of error; the span then has status ERROR. A denied action has none, unless `trace.deny_as_error` is set',
@@ -226,15 +226,17 @@ const about: { readonly [name: string]: string } = {
     "Source of the span's duration: `native` (the agent), `transcript`, `events` and `arrival` (times between hooks), `none` (unknown), `clamped` (its end was before its start)",
   [ours.segment]: 'Number of this part of a long session, from 0; each has a trace of its own',
   [ours.startReason]: '`new`, `resume` or `restart`',
-  [ours.endReason]: 'Why the session or the segment ended',
+  [ours.endReason]: 'Why the session or the segment ended; `unknown` on metrics if the agent states no known reason',
   [ours.sessionTokens]: 'Input and output tokens that are known; on the record as the event states them',
+  [ours.sessionDurationMs]: 'The length of the whole session, as its end states it',
   [ours.sessionTurns]: 'Turns in the segment',
   [ours.sessionActions]: 'Actions in the segment, those of subagents included',
   [ours.sessionSubagents]: 'Subagent runs in the segment',
   [ours.sessionDenied]: 'Denied actions in the segment',
   [ours.sessionFailed]: 'Failed actions in the segment',
   [ours.turnId]: "The agent's own id of the prompt",
-  [ours.turnOutcome]: '`completed`, `failed`, `denied`, `interrupted`, `continued` (in the next trace) or `unfinished`',
+  [ours.turnOutcome]:
+    '`completed`, `failed`, `denied`, `interrupted`, `continued` (in the next trace) or `unfinished`; absent if the standard has no event for the end of a turn',
   [ours.turnPrompts]: 'Prompts that this turn answered',
   [ours.turnContinuation]: 'Number of this continuation of a turn that was already closed',
   [ours.turnActions]: 'Actions in the turn',

@@ -224,7 +224,7 @@ test('telemetry records all eleven points, and a trace shows the work of hooks',
   const { events, spans } = play(heard.map(payload => ({ atMs: START_MS, payload })));
   expect(treeOf(spans)).toMatchInlineSnapshot(`
     "session base-coat              +0ms    10.0s  completed
-    +- invoke_agent base-coat    +1.00s    9.00s  unfinished
+    +- invoke_agent base-coat    +1.00s    9.00s
        +- execute_tool rm        +2.00s      0ms  denied (hook)
        +- execute_tool ls        +2.00s    1.00s
        +- invoke_agent           +4.00s    1.00s

@@ -50,7 +50,7 @@ overShared('seeds', 'the texts of the standards', () => {
     expect(events[0]).toMatchObject({
       event_type: 'Action.After',
       timestamp: '2025-04-27T18:42:31.000Z',
-      data: { action: { name: 'powershell', result: { success: false } } },
+      data: { action: { name: 'shell', result: { success: false } } },
     });
     expect(spans.map(span => span.endMs - span.startMs)).toEqual([6_422]);
   });

@@ -94,7 +94,7 @@ describe('OpenHook', () => {
     ]);
     expect(treeOf(spans)).toMatchInlineSnapshot(`
       "session acme-agent              +0ms    10.0s  completed
-      +- invoke_agent acme-agent    +1.00s    9.00s  unfinished
+      +- invoke_agent acme-agent    +1.00s    9.00s
          +- execute_tool open       +2.00s    3.00s
          +- execute_tool Bash       +6.50s    2.50s  ERROR tool_error
       "
@@ -142,7 +142,7 @@ describe('OpenHook', () => {
       at(1, envelope('tool.end', 1, { tool_name: 'Bash', tool_call_id: 'c', status: 'error' }, { extensions: added })),
     ]);
     expect(events[0]).toMatchObject({ session_id: 'run-1', parent_session_id: 'root' });
-    expect(events[0]?.data).toEqual({ action: { name: 'Bash' }, decision: { outcome: 'deny' } });
+    expect(events[0]?.data).toEqual({ action: { name: 'shell' }, decision: { outcome: 'deny' } });
     expect(events[0] && factsOf(events[0])).toMatchObject({ turn: 't7', agent: 'Reader' });
   });
 
@@ -306,7 +306,7 @@ describe('a session that OpenHook and its transcript report', () => {
       house.round();
       house.round();
       expect(house.tree()).toMatchInlineSnapshot(`
-        "session claude-code                 +0ms    20.0s  completed
+        "session claude-code                 +0ms    20.0s
         +- invoke_agent claude-code       +1.00s    7.00s
            +- chat claude-sonnet-5        +1.00s    2.00s
            +- execute_tool Bash (make)    +3.00s    2.00s
@@ -350,7 +350,7 @@ describe('a session that OpenHook and its transcript report', () => {
       house.round();
       house.round();
       expect(house.tree()).toMatchInlineSnapshot(`
-        "session claude-code              +0ms    19.5s  completed
+        "session claude-code              +0ms    19.5s
         +- invoke_agent claude-code    +500ms    7.00s
            +- chat claude-sonnet-5     +500ms    2.00s
            +- execute_tool Bash        +2.60s    2.00s

@@ -236,6 +236,7 @@ const attributesWith = (wide: Widening, metric: string) => {
 
 test('metrics have attributes of closed sets, and configured others', () => {
   const closed = {
+    [ours.actionName]: 'mcp',
     [development.toolName]: 'mcp',
     [development.toolType]: 'extension',
     [development.agentName]: 'claude-code',
@@ -287,7 +288,7 @@ test('a kind of subagent that comes with the agent has its name, another is cust
   expect(new Set(named('the-customers-own'))).toEqual(new Set(['custom']));
 });
 
-test('an error is a word of a list or the status of a server', () => {
+test('an error keeps the class that its sender states, if it is one word or the status of a server', () => {
   const kindOn = (kind: string, errorType: string) =>
     incrementsOf(
       [],
@@ -295,9 +296,11 @@ test('an error is a word of a list or the status of a server', () => {
       'a',
       () => true,
     ).flatMap(({ attributes }) => attributes['error.type'] ?? [])[0];
-  const names = ['timeout', '429', '529', '200', 'rate_limit'];
-  expect(names.map(type => kindOn('turn', type))).toEqual(['timeout', '429', '529', '_OTHER', '_OTHER']);
-  expect(names.map(type => kindOn('chat', type))).toEqual(['timeout', '429', '529', 'model_error', 'model_error']);
+  const names = ['timeout', '429', '529', '200', 'rate_limit', 'AuthError', 'see /tmp/x'];
+  const stated = ['rate_limit', 'AuthError'];
+  expect(names.map(type => kindOn('turn', type))).toEqual(['timeout', '429', '529', '_OTHER', ...stated, '_OTHER']);
+  const other = 'model_error';
+  expect(names.map(type => kindOn('chat', type))).toEqual(['timeout', '429', '529', other, ...stated, other]);
 });
 
 test('every event is counted by its fate', () => {

@@ -38,7 +38,7 @@ describe('hooks and a transcript', () => {
     house.hook(12, 'SessionEnd', { reason: 'other' });
     house.round();
     expect(house.tree()).toMatchInlineSnapshot(`
-      "session claude-code                 +0ms    12.0s  completed
+      "session claude-code                 +0ms    12.0s
       +- invoke_agent claude-code       +1.00s    8.20s
          +- chat claude-sonnet-5        +1.00s    3.00s
          +- execute_tool Bash (make)    +4.50s    1.50s

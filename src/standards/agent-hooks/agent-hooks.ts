@@ -20,7 +20,6 @@ const envelope = z.looseObject({
   timestamp: lenient(z.string().refine(isDateTime)),
   parent_session_id: lenient(z.string().min(1)),
   agent_mode: lenient(z.enum(agentModes)),
-  trace_record_id: lenient(z.string().min(1).max(256)),
   risk: lenient(
     z.object({
       score: lenient(z.number().int().min(0).max(100)),
@@ -31,6 +30,7 @@ const envelope = z.looseObject({
 });
 
 const name = lenient(z.string().min(1).max(256));
+const traceRecord = z.object({ trace_record_id: name });
 const duration = lenient(z.number().nonnegative());
 const count = lenient(z.number().int().nonnegative());
 const parts = {
@@ -68,6 +68,8 @@ const ownFacts = z.object({
   usage: lenient(z.object(parts)),
   totals: lenient(z.object({ ...parts, input_tokens: count, output_tokens: count })),
   finish: name,
+  is_attempt: lenient(z.literal(true)),
+  no_turn_end: lenient(z.literal(true)),
   response: name,
   request: name,
   started_ms: count,
@@ -80,11 +82,14 @@ const ownFacts = z.object({
 export function readAgentHooks(fields: Fields): ForeignEvent | Unreadable {
   const read = envelope.safeParse(fields);
   if (!read.success) return { unreadable: 'invalid-event' };
-  const { event_type, event_id, session_id, parent_session_id, timestamp, agent_mode, risk, trace_record_id } =
-    read.data;
+  const { event_type, event_id, session_id, parent_session_id, timestamp, agent_mode, risk } = read.data;
   if (session_id === '') return { unreadable: 'no-session-id' };
   const written = fieldsOf(fieldsOf(fields.metadata)[FACTS]);
-  const { root, native, ...facts } = written.v === 1 ? ownFacts.parse(written) : ownFacts.parse({});
+  const isOurs = written.v === 1;
+  const { root, native, ...stated } = ownFacts.parse(isOurs ? written : {});
+  const facts: ForeignReading['facts'] = { ...stated, trace_record: stated.trace_record ?? traceRecordIn(fields) };
+  // The standard calls this an error of one call, and has events for the retry. Our own journals state it themselves.
+  if (event_type === 'Model.Failed' && !isOurs) facts.is_attempt = true;
   const parent = root ?? (parent_session_id === session_id ? undefined : parent_session_id);
   const atMs = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   const body = bodyOf(event_type, fields.data);
@@ -92,8 +97,8 @@ export function readAgentHooks(fields: Fields): ForeignEvent | Unreadable {
   const reading: ForeignReading = {
     ...body,
     id: event_id,
-    facts: trace_record_id === undefined ? facts : { ...facts, trace_record: trace_record_id },
-    ours: written.v === 1 ? true : undefined,
+    facts,
+    ours: isOurs ? true : undefined,
     risk: risk && { ...risk, factors: risk.factors?.filter(factor => /^[\w.:-]{1,64}$/.test(factor)).slice(0, 16) },
     mode: agent_mode,
     actor,
@@ -114,6 +119,17 @@ export function readAgentHooks(fields: Fields): ForeignEvent | Unreadable {
     // Events that otel-hooks derives are left out, because this run derives them again.
     readings: body.event_type.startsWith('vendor.otel-hooks.') ? [] : [reading],
   };
+}
+
+/** The standard names the field but not its place: the event, its data, its metadata, or a vendor's part of these. */
+function traceRecordIn(fields: Fields): string | undefined {
+  const metadata = fieldsOf(fields.metadata);
+  const places = [fields, fieldsOf(fields.data), metadata, ...Object.values(metadata)];
+  for (const place of places) {
+    const { trace_record_id: id } = traceRecord.parse(fieldsOf(place));
+    if (id !== undefined) return id;
+  }
+  return undefined;
 }
 
 const isEventType = (type: string): type is EventType => (eventTypes as readonly string[]).includes(type);

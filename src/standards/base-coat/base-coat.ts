@@ -125,7 +125,9 @@ function answered({ response, tool }: Envelope): ForeignReading[] {
 const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>> = {
   SessionStart: () => [{ event_type: 'Session.Start', data: { start_reason: 'new' } }],
   SessionEnd: () => [{ event_type: 'Session.End', data: { end_reason: 'completed' } }],
-  UserPromptSubmitted: () => [{ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }],
+  UserPromptSubmitted: () => [
+    { event_type: 'Prompt.Submitted', data: {}, actor: 'user', facts: { no_turn_end: true } },
+  ],
   PreToolUse: ({ tool, input }) => [
     {
       event_type: 'Action.Before',

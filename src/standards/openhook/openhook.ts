@@ -142,6 +142,7 @@ const readers: Readonly<Record<string, Read>> = {
       event_type: 'Prompt.Submitted',
       data: { prompt_length: promptSubmit.parse(data).prompt_length },
       actor: 'user',
+      facts: { no_turn_end: true },
     },
   ],
   'tool.start': data => {

@@ -118,7 +118,7 @@ test('hooks and rollouts make one tree, with the outcomes of the rollout and eve
   hooks();
   house.round();
   expect(house.tree()).toMatchInlineSnapshot(`
-    "session codex                           +0ms    19.0s  completed
+    "session codex                           +0ms    19.0s
     +- invoke_agent codex                   +0ms    11.1s
        +- chat gpt-5.5                      +0ms    2.00s
        +- execute_tool Bash (npm)         +2.50s    1.50s  ERROR exit_code, exit 2

@@ -212,7 +212,7 @@ describe('a subagent', () => {
     post(5.02, 'c3', wait, { timeout_ms: 1 });
     stop(6.2);
   };
-  const tree = `session codex +0ms 6.60s completed
+  const tree = `session codex +0ms 6.60s
 +- invoke_agent codex +0ms 6.00s
  +- chat gpt-5.5 +0ms 900ms
  +- execute_tool spawn_agent +900ms 1.00s allowed (mode, inferred)

@@ -152,7 +152,7 @@ describe('a session with hooks and files', () => {
       house.round({ nowMs: startMs + 60_000 });
       house.round({ nowMs: startMs + 120_000 });
       expect(house.tree()).toMatchInlineSnapshot(`
-        "session droid                           +0ms    20.0s  completed
+        "session droid                           +0ms    20.0s
         +- invoke_agent droid                 +100ms    12.4s
            +- chat glm-5                      +100ms    3.90s
            +- execute_tool Task               +4.00s    5.00s  ERROR tool_error
