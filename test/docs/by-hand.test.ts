@@ -1,6 +1,6 @@
 /** Checks hand-written documents against the code. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
@@ -17,6 +17,20 @@ it('ARCHITECTURE.md gives the purpose of every dependency', () => {
   const section = text.slice(text.indexOf('## Dependencies'), text.indexOf('## Where to change what'));
   const named = [...section.matchAll(/`([@\w/-]+)`(?=[^|\n]*\|)/g)].map(match => match[1] ?? '');
   expect(named.sort()).toEqual(Object.keys(manifest.devDependencies).sort());
+});
+
+it('each picture is in a document, and is smaller than 300 kB', () => {
+  const folder = join(root, 'docs', 'images');
+  const shown = [
+    'README.md',
+    ...readdirSync(join(root, 'docs'))
+      .filter(file => file.endsWith('.md'))
+      .map(file => `docs/${file}`),
+  ].flatMap(file =>
+    [...read(file).matchAll(/!\[[^\]]+\]\((?:docs\/)?images\/([\w.-]+)\)/g)].map(match => match[1] ?? ''),
+  );
+  expect([...new Set(shown)].sort()).toEqual(readdirSync(folder).sort());
+  for (const file of readdirSync(folder)) expect(statSync(join(folder, file)).size, file).toBeLessThan(300_000);
 });
 
 it('docs/README.md links every decision', () => {

@@ -118,7 +118,7 @@ describe('the packed tarball', () => {
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^examples\/[\w-]+\.ts$/,
-      /^docs\/([\w/-]+\.md|images\/[\w-]+\.svg)$/,
+      /^docs\/([\w/-]+\.md|images\/[\w-]+\.png)$/,
       /^(Dockerfile|docker-compose\.yml|kubernetes\/[\w-]+\.yaml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
     ];
     expect(files.filter(file => !known.some(each => each.test(file)))).toEqual([]);

@@ -1,9 +1,9 @@
 /** The dashboards in a real browser, as an anonymous visitor sees them. */
-import { execFileSync } from 'node:child_process';
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { boards } from '../../grafana/dashboards.ts';
 import { eventually, lines, search } from './backends.ts';
+import { drawn, launched, settled } from './browser.ts';
 import { Machine } from './machine.ts';
 import { worked } from './working-day.ts';
 
@@ -18,10 +18,7 @@ let session = '';
 let trace = '';
 
 beforeAll(async () => {
-  const executablePath = execFileSync('sh', ['-c', 'command -v chromium || command -v chromium-browser'], {
-    encoding: 'utf8',
-  }).trim();
-  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  browser = await launched();
   machine.repository('https://git.example/acme/shop.git', 'main');
   worked(machine, { turns: 1, calls: 2, command: 'npm run broken', isFailing: true });
   session = worked(machine, { turns: 3, calls: 4, command: 'git push --force origin main' });
@@ -62,6 +59,7 @@ describe.each([1_600, 1_000])('%d pixels wide', width => {
     const { page, errors } = await opened(`/d/${uid}?from=now-1h&to=now${choice}&kiosk`, width);
     const titles = rows.flatMap(({ panels }) => panels.map(({ title }) => title));
     for (const title of titles) await page.getByText(title, { exact: true }).first().waitFor({ timeout: 20_000 });
+    await drawn(page);
     // The corner of a panel whose query failed.
     expect(await page.locator('[aria-label="Panel status"], .panel-info-corner--error').count()).toBe(0);
     const shown = await page
@@ -74,11 +72,6 @@ describe.each([1_600, 1_000])('%d pixels wide', width => {
     await page.close();
   });
 });
-
-/** Waits until no panel loads: a table that is drawn anew between press and release loses the click. */
-async function settled(page: Page): Promise<void> {
-  await page.getByLabel('Panel loading bar').first().waitFor({ state: 'detached' });
-}
 
 /** The link with this title in a panel. The page has other links with the same address, among them the one to log in. */
 async function follow(page: Page, panel: string, title: string, value: string, there: RegExp): Promise<void> {
