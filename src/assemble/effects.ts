@@ -83,12 +83,10 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
   'Context.UntilCompaction': nothing,
   'Context.Compaction': (state, at, event) => {
     if (at.subagent === undefined) noteCompaction(state, at);
+    // The start alone proves nothing: a compaction can be refused, and other requests run beside it.
+    if (at.facts.phase === 'before') return;
     state.compactions ??= {};
-    const { phase } = at.facts;
-    const known = own(state.compactions, event.session_id);
-    // This event ends a compaction with a known start. A response after that start was already marked.
-    const wasMarked = phase === 'after' && known?.phase === 'before' && known.isTold;
-    put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold: wasMarked });
+    put(state.compactions, event.session_id, { ms: at.atMs, isTold: false });
   },
   'Policy.Violation': (state, at, event) => {
     const { budget } = at.facts;

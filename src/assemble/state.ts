@@ -50,8 +50,8 @@ export interface FoldState {
   plans?: { [session: string]: OpenPlan };
   /** Requests to models without a response: the start of the last one, and their number. */
   requests?: { [session: string]: OpenRequests };
-  /** The last compaction, and whether a response was marked as the first one after it. */
-  compactions?: { [session: string]: { ms: number; phase: string | undefined; isTold: boolean } };
+  /** The last finished compaction, and whether a response was marked as the first one after it. */
+  compactions?: { [session: string]: { ms: number; isTold: boolean } };
   /** Usage of the responses of unsettled segments, by segment and model. */
   spent?: { [segment: string]: { [model: string]: Spent } };
   /** Totals of the program's runs that no segment has used yet, and the last ones that a segment has used. */

@@ -32,6 +32,7 @@ export function judge(driver: Driver, performed: Performed): Verdict {
     ...importFaults(performed, driver, spans),
     ...seen.settingsLeft.map(each => `disable did not restore ${each.slice(0, 400)}`),
     ...outputFaults(performed, driver),
+    ...contentFaults(performed),
   ];
   const tree = drawTree(spans, seen.served);
   const hooks = Number(at(seen.status, 'fragments', 'received') ?? 0);
@@ -378,6 +379,14 @@ function importFaults({ scenario, seen, otlp }: Performed, driver: Driver, spans
   return faults;
 }
 
+/** The tags of the prompts are canaries: transcripts repeat them in prompts, requests and summaries. */
+function contentFaults({ scenario, otlp }: Performed): string[] {
+  const sent = JSON.stringify(otlp);
+  return Object.keys(scenario.model).flatMap(tag =>
+    sent.includes(`[[${tag}]]`) ? [`content left the machine: a prompt with the tag ${tag}`] : [],
+  );
+}
+
 /** The agent's output and its requests, with hooks and without. */
 function outputFaults({ folder, scenario, seen }: Performed, driver: Driver): string[] {
   const { expect } = scenario;
@@ -414,16 +423,20 @@ function outputFaults({ folder, scenario, seen }: Performed, driver: Driver): st
 
 /** Ids, times and durations are different in every run. */
 function plainOf(line: string): string {
-  return line
-    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
-    .replaceAll(/\b[0-9a-f]{16,}\b/g, '<id>')
-    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?/g, '<time>')
-    .replaceAll(/\b1[78]\d{11}\b/g, '<time>')
-    .replaceAll(/\b\d+(\.\d+)? ?(ms|s|seconds)\b/g, '<duration>')
-    .replaceAll(
-      /("(?:[a-z_]*duration[a-z_]*|[a-z_]*_ms|[a-zA-Z]*Ms|elapsed[a-zA-Z_]*)": ?)\d+(\.\d+)?/gi,
-      '$1<duration>',
-    );
+  return (
+    line
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
+      .replaceAll(/\b[0-9a-f]{16,}\b/g, '<id>')
+      // The model server numbers its responses, and those of parallel agents mix in any order.
+      .replaceAll(/\b((?:msg|resp|toolu|call|req)_[A-Za-z0-9_]+|(?:chatcmpl|gem)-[A-Za-z0-9_]+)_\d+\b/g, '$1_<n>')
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?/g, '<time>')
+      .replaceAll(/\b1[78]\d{11}\b/g, '<time>')
+      .replaceAll(/\b\d+(\.\d+)? ?(ms|s|seconds)\b/g, '<duration>')
+      .replaceAll(
+        /("(?:[a-z_]*duration[a-z_]*|[a-z_]*_ms|[a-zA-Z]*Ms|elapsed[a-zA-Z_]*)": ?)\d+(\.\d+)?/gi,
+        '$1<duration>',
+      )
+  );
 }
 
 export const nameOf = (span: Span): string => `${kindOf(span)} ${span.name}`;

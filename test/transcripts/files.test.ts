@@ -639,6 +639,24 @@ describe('import', () => {
     expect(JSON.stringify(house.events())).not.toContain(canary);
   });
 
+  test('rows about requests are not parsed, and no text of them or of a summary of hooks is journaled', () => {
+    const canary = 'CANARY-51c0';
+    const skipped = ['api-request', 'api-request-shape', 'api-request-blob', 'tools-used', 'last-prompt', 'atis-latch'];
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1'),
+      // A parser would count these rows as damaged, and the last one as too long.
+      ...skipped.map(type => `{"type":"${type}","text":"${canary}" this is not JSON\n`),
+      `{"type":"api-request-blob","text":"${canary}${'x'.repeat(9 * 1024 * 1024)}"}\n`,
+      rows.assistant(2, 'm1', rows.text('done'), 7, 'end_turn'),
+      rows.system(3, 'stop_hook_summary', { hookInfos: [{ command: canary }], stopReason: canary }),
+    );
+    house.import();
+    expect(tokensOf(house.spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
+    expect(Object.keys(house.ledger().counters).filter(name => name.startsWith('odd.'))).toEqual([]);
+    expect(JSON.stringify([house.events(), house.spans()])).not.toContain(canary);
+  });
+
   test('times are the rows', () => {
     house.write(house.main, ...oneTurn('p1', 1));
     house.import({ nowMs: START_MS + 86_400_000 });

@@ -72,6 +72,31 @@ describe('hooks and a transcript', () => {
     `);
   });
 
+  test('a response beside a compaction is not marked, the first one after it is', () => {
+    house.hook(0, 'SessionStart', { source: 'startup' });
+    house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'x' });
+    house.hook(2, 'PreCompact', { trigger: 'auto' });
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1'),
+      rows.assistant(4, 'beside', rows.call('c1'), 9, 'tool_use'),
+      rows.result(5, 'c1', 'p1'),
+      rows.system(6, 'compact_boundary', { compactMetadata: { trigger: 'auto', preTokens: 900, postTokens: 90 } }),
+      rows.assistant(8, 'after', rows.call('c2'), 9, 'tool_use'),
+      rows.result(9, 'c2', 'p1'),
+      rows.assistant(10, 'last', rows.text('done'), 7, 'end_turn'),
+    );
+    house.hook(11, 'Stop', { prompt_id: 'p1' });
+    house.hook(12, 'SessionEnd', { reason: 'other' });
+    house.round();
+    const chats = house.spans().flatMap(span => (span.kind === 'chat' ? [[span.response, span.compacted]] : []));
+    expect(chats).toEqual([
+      ['beside', undefined],
+      ['after', true],
+      ['last', undefined],
+    ]);
+  });
+
   test("the agent's version, which only rows state, is on their events and on their turn and session, also for late rows", () => {
     const [prompt = {}, ...rows] = turnRows(1, 'p1', 'c1');
     house.write(house.main, prompt);

@@ -37,6 +37,8 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   const mode = word(row.permissionMode);
   // The state keeps the mode, so only the form of a mode is kept.
   if (mode !== undefined) memory.remember('place', 'mode', /^[A-Za-z]{1,32}$/.test(mode) ? mode : 'other');
+  // Written right after a plan was approved. A later row states the new mode.
+  else if (fieldsOf(row.attachment).type === 'plan_mode_exit') memory.remember('place', 'mode', 'other');
   return {
     memory,
     file,

@@ -12,6 +12,8 @@ export const driver: Driver = {
   vendor: ['PostToolBatch', 'PostCompact'],
   importDiffers: {
     '^action .*: agent_hooks.agent.mode is undefined': 'the rows of a subagent state no mode',
+    '^chat compaction .*: agent_hooks.event.id ':
+      'the end of the session closes it: a hook, or a row of the transcript',
   },
   prepare({ home, project }, { settings }) {
     mkdirSync(join(home, '.claude'), { recursive: true });
@@ -38,11 +40,12 @@ export const driver: Driver = {
     CLAUDE_CODE_MAX_RETRIES: '4',
     IS_SANDBOX: '1',
   }),
-  // Ids of subagents and background tasks, counts of what they used, and the agent's advice about dates.
+  // Ids of subagents and background tasks, their durations, and the names of the hooks that ran beside a compaction.
   plain: line =>
     line
       .replaceAll(/\ba[0-9a-f]{16}\b/g, '<agent>')
       .replaceAll(/(?<=agentId: |\/tasks\/)[0-9a-z]+/g, '<agent>')
+      .replaceAll(/(\\n)?(Pre|Post)Compact \[trap .*?\] completed successfully/g, '')
       .replaceAll(/(?<=duration_ms>|duration_ms: )\d+/g, '<duration>'),
   headless(step) {
     const args = step.args ?? [];
