@@ -79,7 +79,7 @@ export function verdictsOn(
   const held = awaited(state.fold);
   noteWaits(transcripts, held, access.nowMs);
   if (result.isMore) return [];
-  const waits: Waiting = { transcripts, held, result, access, isOver };
+  const waits: Waiting = { transcript, transcripts, held, result, access, isOver };
   const isNowhere = !result.isThere && isHopeless(state, transcript, access);
   if (!isNowhere) return [...turnVerdicts(waits), ...sessionVerdicts(waits)];
   // Without a transcript, only a hook that has not arrived yet could add facts.
@@ -88,6 +88,7 @@ export function verdictsOn(
 }
 
 interface Waiting {
+  transcript: Transcript;
   transcripts: TranscriptState;
   held: readonly Held[];
   result: ReadOn;
@@ -136,14 +137,16 @@ function reasonAfterWait(of: string, { kind }: FinishedSpan, waiting: Waiting): 
   return isOver ? 'read' : 'timeout';
 }
 
-/** A session settles after all of its spans. Its sums are incomplete if one of them was not read to its end. */
+/** A session settles after all of its spans, and after the row of its totals. Its sums are incomplete if one of them was not read to its end. */
 function sessionVerdicts(waiting: Waiting): Verdict[] {
-  const { transcripts, held, result, access, isOver } = waiting;
+  const { transcript, transcripts, held, result, access, isOver } = waiting;
   const inner = turnVerdicts(waiting);
   const sessions = held.filter(({ span }) => span.kind === 'session');
   if (inner.length < held.length - sessions.length) return [];
   const hasWaited = sessions.every(({ of }) => waited(transcripts, of, access.nowMs) >= access.waits.turnMs);
-  if (!result.isThere && !hasWaited && !isOver) return [];
+  const isExpected = ({ span }: Held): boolean =>
+    span.version !== undefined && transcript.hasTotals?.(span.version) === true && !isEndStated(transcripts, span);
+  if ((!result.isThere || sessions.some(isExpected)) && !hasWaited && !isOver) return [];
   const isLate = transcripts.tooLate === true || inner.some(({ reason }) => reason === 'timeout');
   const reason = result.isThere ? (isLate ? 'timeout' : 'read') : 'absent';
   return sessions.map(({ of }) => ({ of, kind: 'session', reason }));
@@ -174,8 +177,8 @@ const placeOf = (state: SessionState, { home, env }: TranscriptAccess) => ({
 
 /** Returns true if the transcript has an end within the span. Earlier parts of the same turn end before the span. */
 function isEndStated(transcripts: TranscriptState, span: FinishedSpan): boolean {
-  const what =
-    span.kind === 'turn' ? `turn:${span.turn}` : span.kind === 'subagent' ? `subagent:${span.id}` : undefined;
+  const id = span.kind === 'turn' ? span.turn : span.kind === 'subagent' ? span.id : '';
+  const what = `${span.kind}:${id}`;
   return transcripts.over.some(
     ([known, atMs]) => atMs >= span.startMs && (known === what || (span.kind === 'turn' && known === 'turn:')),
   );

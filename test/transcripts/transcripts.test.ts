@@ -97,6 +97,44 @@ describe('hooks and a transcript', () => {
     ]);
   });
 
+  test('a session waits for the totals of its run, which follow its last hook and hold the compaction', () => {
+    const recent = { version: '2.1.327' };
+    const totals = (input: number, output: number) => ({
+      type: 'cost-state',
+      sessionId: house.session,
+      modelUsage: {
+        'claude-sonnet-5': {
+          inputTokens: input,
+          outputTokens: output,
+          cacheReadInputTokens: 3_000,
+          cacheCreationInputTokens: 200,
+        },
+      },
+    });
+    house.hook(0, 'SessionStart', { source: 'startup' });
+    house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'x' });
+    house.hook(3, 'Stop', { prompt_id: 'p1' });
+    house.hook(4, 'PreCompact', { trigger: 'manual' });
+    house.hook(7, 'SessionEnd', { reason: 'other' });
+    const compactMetadata = { trigger: 'manual', preTokens: 900, postTokens: 90 };
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1', 'x', recent),
+      rows.assistant(2, 'm1', rows.text('done'), 7, 'end_turn', recent),
+      rows.system(6, 'compact_boundary', { compactMetadata, ...recent }),
+      rows.prompt(8, 'p2', '<local-command-stdout>Compacted', recent),
+    );
+    const nowMs = START_MS + 8_000;
+    house.round({ waits: patient, nowMs });
+    expect(house.spans().filter(span => span.kind === 'session')).toEqual([]);
+    house.write(house.main, totals(60, 19));
+    house.hook(10, 'SessionStart', { source: 'resume' });
+    house.round({ waits: patient, nowMs: nowMs + 2_000 });
+    const sessions = house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []));
+    expect(sessions).toMatchObject([{ calls: 2, input: 3_210 + 50, output: 19 }]);
+    expect(house.spans().filter(span => span.kind === 'chat' && span.untold === 'compaction')).toHaveLength(1);
+  });
+
   test("the agent's version, which only rows state, is on their events and on their turn and session, also for late rows", () => {
     const [prompt = {}, ...rows] = turnRows(1, 'p1', 'c1');
     house.write(house.main, prompt);

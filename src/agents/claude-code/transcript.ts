@@ -75,6 +75,7 @@ export const transcript: Transcript = {
   installed: installedFiles,
   sessions: sessionsIn,
   read: rows,
+  hasTotals: isRecent,
 };
 
 /**
@@ -269,6 +270,7 @@ function costState(row: Fields, at: Place): TranscriptEntry[] {
       unless: 'hooked',
       data: { end_reason: 'completed' },
     }),
+    { over: 'session', atMs: here.atMs },
   ];
 }
 

@@ -224,6 +224,11 @@ export interface Transcript {
   readonly read: Reader;
   /** Readers for files of other versions in another format, which their names identify. */
   readonly others?: readonly { readonly fits: (path: string) => boolean; readonly read: Reader }[];
+  /**
+   * Returns true for versions that end each run with a row of totals, which they may write after the last hook. A closed
+   * session waits for this row: `over` names it as the end of a session.
+   */
+  hasTotals?(version: string): boolean;
   /** Forms of transcripts that are not read: an import counts the files and states the reason. */
   readonly unread?: readonly UnreadForm[];
 }

@@ -11,6 +11,8 @@ export const driver: Driver = {
     { line: /^Package extraction took /, reason: 'the first start in a home unpacks the program' },
     { line: /Cannot invoke native session after disposal/, reason: 'Copilot prints it in some runs as it ends' },
   ],
+  // Parallel commands get their numbers in any order.
+  plain: line => line.replaceAll(/(?<=shellId: )\d+/g, '<n>'),
   importDiffers: {
     '^session .*: agent_hooks.(event.id|session.end_reason) ': 'the log states the start under an id of its own',
     '^session .*: vcs.': 'import does not look at the repository of the past',
