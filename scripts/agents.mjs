@@ -37,11 +37,11 @@ const drivers = Object.keys(manifest).filter(agent => existsSync(join(root, 'tes
 const agents = chosen === undefined ? drivers : chosen.split(',');
 const versions = {};
 for (const agent of agents) {
-  const { package: name, version, scripts } = manifest[agent] ?? {};
+  const { package: name, version, scripts, beside } = manifest[agent] ?? {};
   if (name === undefined)
     fail(`no agent ${agent} in test/real/agents.json; it has ${Object.keys(manifest).join(', ')}`);
   versions[agent] = isNewest ? newestOf(name) : version;
-  install(agent, name, versions[agent], scripts);
+  install(agent, name, versions[agent], scripts, beside);
 }
 if (installsOnly) process.exit(0);
 
@@ -67,15 +67,17 @@ const { status } = spawnSync(
 process.exitCode = status ?? 1;
 
 /** Installs into a folder beside its place, so that an interrupted installation is not taken for a complete one. */
-function install(agent, name, version, scripts) {
+function install(agent, name, version, scripts, beside = []) {
   const folder = join(cache, `${agent}-${version}`);
-  if (existsSync(join(folder, 'node_modules', '.bin'))) return;
+  const modules = join(folder, 'node_modules');
+  if (['.bin', ...beside].every(each => existsSync(join(modules, each)))) return;
   mkdirSync(cache, { recursive: true });
   console.log(`installing ${name} ${version} into ${folder}`);
   const fresh = mkdtempSync(join(cache, `.${basename(folder)}-`));
   const card = {
     private: true,
-    dependencies: { [name]: version },
+    // A package beside the agent has the agent's version.
+    dependencies: Object.fromEntries([name, ...beside].map(each => [each, version])),
     allowScripts: Object.fromEntries(scripts.map(each => [each, true])),
   };
   writeFileSync(join(fresh, 'package.json'), JSON.stringify(card));

@@ -67,6 +67,11 @@ export const isIn = (launch: Launch, trace: TraceKey): boolean =>
 
 export const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
+/** A launched subagent may begin a moment before its call: the call began no later. */
+export function launchesAt(launching: OpenAction | undefined, startMs: number): void {
+  if (launching) launching.launchedMs = Math.min(launching.launchedMs ?? startMs, startMs);
+}
+
 /** Stores the subagent that the agent names for a call, and corrects inferred links of open and held spans. */
 export function linkLaunch(
   state: FoldState,
@@ -90,6 +95,7 @@ export function linkLaunch(
   }
   const open = own(state.subagents, id);
   if (open) {
+    launchesAt(launching, open.startMs);
     open.launch = launch;
     open.sure = true;
     open.agent ??= kind;

@@ -4,7 +4,7 @@ import { closeRequests } from './chats.ts';
 import { type At, begunBy, clockFor, clockOf, ends, odd, originOf } from './current-event.ts';
 import { hold } from './holding.ts';
 import { mainKey, mainTrace, segmentTrace, subagentKey } from './keys.ts';
-import { isIn, launchKey, launchOf } from './launches.ts';
+import { isIn, launchesAt, launchKey, launchOf } from './launches.ts';
 import { closePlan } from './plans.ts';
 import type { FoldState, OpenSubagent } from './state.ts';
 
@@ -51,7 +51,7 @@ export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
   };
   put(state.subagents, id, subagent);
   const launching = launched?.launch.call === undefined ? undefined : own(state.actions, launched.launch.call);
-  if (launching) launching.launchedMs = Math.min(launching.launchedMs ?? at.atMs, at.atMs);
+  launchesAt(launching, at.atMs);
   return subagent;
 }
 

@@ -223,6 +223,11 @@ const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({
       return undefined;
     }
   },
+  beside(ending: string): Buffer | undefined {
+    const stat = eyes.stat(`${path}${ending}`);
+    if (stat === undefined || stat.sizeBytes > LARGEST_DOCUMENT) return undefined;
+    return eyes.read(`${path}${ending}`, 0, stat.sizeBytes);
+  },
 });
 
 const DEEPEST_FOLDER = 8;

@@ -73,8 +73,8 @@ const LARGEST_DOCUMENT = 64 * 1024 * 1024;
 /** The largest number of values in a document, whose parsed form can be thirty times as large as its text. */
 export const MOST_VALUES = 4_000_000;
 const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
-/** A database empties its log at about 4 MB. */
-const LARGEST_COMPANION = 8 * 1024 * 1024;
+/** A database empties its log at about 4 MB, unless another program keeps it open for reading. */
+const LARGEST_COMPANION = 64 * 1024 * 1024;
 const MOST_FILES = 2_000;
 
 export function readOn(readingOn: ReadingOn): ReadOn {

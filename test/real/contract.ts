@@ -160,6 +160,8 @@ export interface Place {
   home: string;
   temporary: string;
   project: string;
+  /** The folder of the installed agent, with its `node_modules`. */
+  agent: string;
   modelPort: number;
 }
 

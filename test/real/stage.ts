@@ -43,6 +43,7 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     home: join(folder, 'home'),
     temporary: join(folder, 'tmp'),
     project: join(folder, 'project'),
+    agent: orders.agent,
     modelPort: model.port,
   };
   const bin = join(orders.root, 'dist', 'otel-hooks.cjs');

@@ -49,7 +49,7 @@ export function kindOf(span: Span): Kind {
 export function labelOf(span: Span, served: readonly Served[]): string | undefined {
   const { plain } = span;
   const call = plain['gen_ai.tool.call.id'];
-  if (kindOf(span) === 'action') return served.flatMap(({ calls }) => calls).find(({ id }) => id === call)?.label;
+  if (kindOf(span) === 'action') return served.flatMap(({ calls }) => calls).find(({ id }) => isCall(id, call))?.label;
   if (kindOf(span) !== 'chat') return undefined;
   const response = plain['gen_ai.response.id'];
   const byId = served.find(({ id }) => id !== '' && id === response);
@@ -58,6 +58,10 @@ export function labelOf(span: Span, served: readonly Served[]): string | undefin
   return served.find(({ tokens }) => tokens !== undefined && tokens.output === plain['gen_ai.usage.output_tokens'])
     ?.label;
 }
+
+/** Gemini CLI puts the name of the tool before the id of the model. */
+const isCall = (id: string, call: unknown): boolean =>
+  id === call || (typeof call === 'string' && call.endsWith(`__${id}`));
 
 export function drawTree(spans: readonly Span[], served: readonly Served[]): string {
   const ids = new Set(spans.map(({ spanId }) => spanId));

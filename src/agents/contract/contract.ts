@@ -347,6 +347,8 @@ export interface Document {
   slice(at: number, length: number): Buffer;
   /** Returns the parsed JSON; undefined if it is not JSON (half written, for example) or above 64 MB. */
   json(): unknown;
+  /** Returns the content of the file whose name has this ending more; undefined if it is missing or above 64 MB. */
+  beside?(ending: string): Buffer | undefined;
 }
 
 /** The results of a row: readings, and evidence that a turn, a subagent or the session is over. */

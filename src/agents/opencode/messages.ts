@@ -1,5 +1,5 @@
 /** Messages and their parts, as V1 sends them on its bus and stores them, and the tools of both versions. */
-import type { Fields } from '../../event/event.ts';
+import type { AgentMode, Fields } from '../../event/event.ts';
 import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
@@ -36,6 +36,10 @@ export function servedBy(id: unknown): string | undefined {
   return provider === 'google' ? 'gemini' : provider;
 }
 
+/** The mode of an agent: `plan` changes nothing. */
+export const modeOf = (agent: unknown): AgentMode | undefined =>
+  word(agent) === undefined ? undefined : agent === 'plan' ? 'plan' : 'agent';
+
 /** A tool of an MCP server is `<server>_<tool>`. The separator is ambiguous, so the tool keeps its whole name. */
 export const actionName = (tool: string | undefined): string =>
   tool === undefined ? 'unknown' : (own(actionNames, tool) ?? tool);
@@ -53,8 +57,25 @@ export function launchOf(
   };
 }
 
-/** Returns the events of a tool part so far. A part is sent again with each change of its state. */
-export function actionsOf(part: Fields, waitedMs: number): Reading[] {
+/**
+ * The source of a refusal in the text of a failed call: a rule of the configuration, or the answer to a question. The
+ * texts are the agent's own.
+ */
+function refusalIn(error: string | undefined): 'config' | 'user' | undefined {
+  if (error?.startsWith('The user has specified a rule which prevents you from using')) return 'config';
+  return error?.startsWith('The user rejected permission to use') ? 'user' : undefined;
+}
+
+/** `opencode run` denies questions to its sessions, because no person can answer there. */
+export const isUnattended = (permission: unknown): boolean =>
+  Array.isArray(permission) &&
+  permission.map(fieldsOf).some(rule => rule.permission === 'question' && rule.action === 'deny');
+
+/**
+ * Returns the events of a tool part so far. A part is sent again with each change of its state. `isUnasked`: no person
+ * could answer questions.
+ */
+export function actionsOf(part: Fields, waitedMs: number, isUnasked = false): Reading[] {
   const call = word(part.callID);
   const state = fieldsOf(part.state);
   const startMs = number(fieldsOf(state.time).start);
@@ -74,7 +95,20 @@ export function actionsOf(part: Fields, waitedMs: number): Reading[] {
   const endMs = number(fieldsOf(state.time).end);
   if ((status !== 'completed' && status !== 'error') || endMs === undefined) return readings;
   const exitCode = number(metadata.exit);
-  const failed = status === 'error' || (exitCode !== undefined && exitCode !== 0);
+  const refusal = status === 'error' ? refusalIn(text(state.error)) : undefined;
+  if (refusal !== undefined) {
+    readings.push({
+      event_type: 'Action.After',
+      key: call,
+      data: { action: { name, input }, decision: { outcome: 'deny' } },
+      facts: { ...facts, decision: { source: refusal === 'user' && isUnasked ? 'mode' : refusal, basis: 'observed' } },
+      atMs: endMs,
+    });
+    return readings;
+  }
+  // The agent completes a call of a tool that does not exist with a tool of its own.
+  const isError = status === 'error' || tool === 'invalid';
+  const failed = isError || (exitCode !== undefined && exitCode !== 0);
   readings.push({
     event_type: 'Action.After',
     key: call,
@@ -85,7 +119,7 @@ export function actionsOf(part: Fields, waitedMs: number): Reading[] {
     facts: {
       ...facts,
       duration_ms: Math.max(0, endMs - startMs - waitedMs),
-      error_type: failed ? (status === 'error' ? 'tool_error' : 'exit_code') : undefined,
+      error_type: failed ? (isError ? 'tool_error' : 'exit_code') : undefined,
     },
     atMs: endMs,
   });
@@ -94,12 +128,17 @@ export function actionsOf(part: Fields, waitedMs: number): Reading[] {
   return readings;
 }
 
-/** Returns the response of a complete message. The message is sent repeatedly while it grows. */
-export function responseOf(info: Fields): Reading | undefined {
+/**
+ * Returns the response of a complete message. The message is sent repeatedly while it grows. It is complete when its
+ * calls have run; `streamedMs` is the time of its newest part.
+ */
+export function responseOf(info: Fields, streamedMs?: number): Reading | undefined {
   const id = word(info.id);
   const time = fieldsOf(info.time);
   const completedMs = number(time.completed);
   if (info.role !== 'assistant' || id === undefined || completedMs === undefined) return undefined;
+  // A request that failed or was interrupted has no tokens.
+  if (info.error !== undefined && !count(fieldsOf(info.tokens).output)) return undefined;
   return responded(
     {
       id,
@@ -109,7 +148,7 @@ export function responseOf(info: Fields): Reading | undefined {
       turn: word(info.parentID),
     },
     info,
-    completedMs,
+    Math.min(streamedMs ?? completedMs, completedMs),
   );
 }
 

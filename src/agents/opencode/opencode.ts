@@ -14,7 +14,17 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
 import { askedAbout, called, callOf, metadataOf, questioned, toolOf, waitedMs } from './calls.ts';
-import { actionName, actions, actionsOf, launchOf, responseOf, servedBy, written } from './messages.ts';
+import {
+  actionName,
+  actions,
+  actionsOf,
+  isUnattended,
+  launchOf,
+  modeOf,
+  responseOf,
+  servedBy,
+  written,
+} from './messages.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -28,17 +38,23 @@ import {
   inboxId,
   inputOf,
   interrupted,
+  isCopied,
   listed,
   over,
   prompted,
+  requested,
   stepped,
   taken,
 } from './turns.ts';
 
 const readers: Record<string, (happened: Happened) => Reading[]> = {
   'session.created': ({ data, session, memory }) => {
-    const agent = word((data.info === undefined ? data : fieldsOf(data.info)).agent);
+    const info = data.info === undefined ? data : fieldsOf(data.info);
+    const agent = word(info.agent);
     if (agent !== undefined) memory.remember('agent', session, agent);
+    const createdMs = number(fieldsOf(info.time).created);
+    if (createdMs !== undefined) memory.remember('created', session, String(createdMs));
+    if (isUnattended(info.permission)) memory.remember('unattended', session, '1');
     return [{ event_type: 'Session.Start', key: 'start', data: { start_reason: 'new' } }];
   },
   'session.forked': () => [{ event_type: 'Session.Start', key: 'start', data: { start_reason: 'new' } }],
@@ -50,7 +66,10 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   'chat.message': happened => {
     const { data, session, memory, isChild } = happened;
     const id = word(data.messageID);
-    if (id !== undefined) memory.remember('turn', session, id);
+    if (id !== undefined) {
+      memory.remember('turn', session, id);
+      memory.remember('prompt', id, '1');
+    }
     return [
       ...chosen(happened),
       {
@@ -61,20 +80,25 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
       },
     ];
   },
-  'chat.params': ({ data }) => {
-    const model = fieldsOf(data.model);
-    const id = word(model.id) ?? word(model.modelID);
-    return [{ event_type: 'Model.Requested', data: { model_id: id }, facts: { model: id } }];
-  },
+  'chat.params': requested,
   'message.updated': happened => {
-    const info = fieldsOf(happened.data.info);
+    const { data, session, memory } = happened;
+    const info = fieldsOf(data.info);
+    if (isCopied(happened, number(fieldsOf(info.time).created))) return [];
     if (info.role === 'user') return prompted(happened, word(info.id));
-    const response = responseOf(info);
-    return response ? [response] : [];
+    const response = responseOf(info, number(data.streamed));
+    if (response === undefined) return [];
+    memory.forget('requested', session);
+    // After a compaction, OpenCode continues with prompts of its own: they are part of the turn.
+    const { turn, ...facts } = response.facts ?? {};
+    const isPrompt = turn !== undefined && memory.recall('prompt', turn) !== undefined;
+    return [{ ...response, facts: { ...facts, turn: isPrompt ? turn : (memory.recall('turn', session) ?? turn) } }];
   },
-  'message.part.updated': ({ data, session, memory }) => {
+  'message.part.updated': happened => {
+    const { data, session, memory } = happened;
     const part = fieldsOf(data.part);
     const time = fieldsOf(part.time);
+    if (isCopied(happened, number(fieldsOf(fieldsOf(part.state).time).start) ?? number(time.start))) return [];
     if (part.type === 'reasoning' && number(time.end) !== undefined)
       return [thought(word(part.id), part.text, number(time.end))];
     // Only texts of the agent have an end time.
@@ -82,7 +106,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
       memory.remember('answer', session, String(text(part.text)?.length ?? 0));
     const call = word(part.callID);
     if (call !== undefined) memory.remember('tool', call, text(part.tool) ?? '');
-    return actionsOf(part, waitedMs(call, memory));
+    return actionsOf(part, waitedMs(call, memory), memory.recall('unattended', session) !== undefined);
   },
   // Hooks of both versions, in the process itself: a plugin that forwards them reports the same calls.
   'tool.execute.before': began,
@@ -219,16 +243,21 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   'permission.asked': askedAbout,
   // Events of V1 up to 1.0.
   'permission.updated': askedAbout,
-  'permission.replied': ({ data, atMs, memory }) => {
+  'permission.replied': ({ data, session, atMs, memory }) => {
     const request = word(data.requestID) ?? word(data.permissionID);
+    const isRefused = (data.reply ?? data.response) === 'reject';
     const [asked, askedMs] = listed(request && memory.recall('request', request));
     const call = word(asked);
     if (call !== undefined && typeof askedMs === 'number' && atMs !== undefined) {
       memory.remember('waited', call, String(waitedMs(call, memory) + Math.max(0, atMs - askedMs)));
     }
-    const facts = { call, tool: toolOf(call, memory), decision: { source: 'user', basis: 'observed' } as const };
+    // `opencode run` refuses a question in place of a person.
+    const isRefusedByMode = isRefused && memory.recall('unattended', session) !== undefined;
+    const decision = { source: isRefusedByMode ? 'mode' : 'user', basis: 'observed' } as const;
+    const actor = isRefusedByMode ? 'system' : 'user';
+    const facts = { call, tool: toolOf(call, memory), decision };
     const name = actionName(facts.tool);
-    if ((data.reply ?? data.response) !== 'reject') {
+    if (!isRefused) {
       return [
         {
           event_type: 'Agent.Decision',
@@ -243,7 +272,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
       event_type: 'Policy.Blocked',
       key: request,
       data: { policy_name: 'permission', action: { name } },
-      actor: 'user',
+      actor,
       facts,
     };
     if (call === undefined) return [blocked];
@@ -400,7 +429,7 @@ function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Re
       ...withoutUnknown(reading.facts ?? {}),
     },
     atMs: reading.atMs ?? atMs,
-    mode: agent === undefined ? undefined : agent === 'plan' ? 'plan' : 'agent',
+    mode: modeOf(agent),
     subagent: isChild ? session : undefined,
   }));
 }

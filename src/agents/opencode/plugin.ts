@@ -123,6 +123,9 @@ async function server({ directory } = {}) {
   const { learn, rootOf } = family();
   const reported = new Map();
   const open = new Set();
+  // Of each session: the message that waits for its response. Of each message: the time of the newest streamed part.
+  const answering = new Map();
+  const streamed = new Map();
   let version;
   const { send, done } = sender(directory, () => version);
   const pass = (type, properties) => {
@@ -143,21 +146,27 @@ async function server({ directory } = {}) {
       }
       // These events are repeated while the message or part grows.
       if (type === 'message.updated') {
-        const { id, role, time } = properties.info ?? {};
+        const { id, sessionID, role, time } = properties.info ?? {};
+        if (role === 'assistant' && !time?.completed) remember(answering, sessionID, id);
         if (role !== 'assistant' || !time?.completed || !once(id)) return;
+        pass(type, { ...properties, streamed: streamed.get(id) });
+        return;
       }
       if (type === 'message.part.updated') {
-        const { type: kind, callID, state } = properties.part ?? {};
+        const { type: kind, callID, state, messageID, time } = properties.part ?? {};
+        const atMs = time?.end ?? (kind === 'tool' ? state?.time?.start : undefined);
+        if (atMs) remember(streamed, messageID, Math.max(atMs, streamed.get(messageID) ?? 0));
         if (kind !== 'tool' || state?.status === 'pending' || !once(callID + state?.status)) return;
       }
       if (type === 'session.status' && properties.status?.type !== 'retry') return;
-      if (type !== 'chat.message' && type !== 'chat.params') pass(type, properties);
+      if (type === 'session.error') pass(type, { ...properties, messageID: answering.get(properties.sessionID) });
+      else if (type !== 'chat.message' && type !== 'chat.params') pass(type, properties);
     })(),
     'chat.message': async (input, output) => quietly(() => {
-      pass('chat.message', { ...input, messageID: input?.messageID ?? output?.message?.id, parts: output?.parts });
+      pass('chat.message', { ...input, agent: input?.agent ?? output?.message?.agent, messageID: input?.messageID ?? output?.message?.id, parts: output?.parts });
     })(),
     'chat.params': async input => quietly(() => {
-      pass('chat.params', { sessionID: input?.sessionID, agent: input?.agent, model: { id: input?.model?.id ?? input?.model?.modelID, providerID: input?.model?.providerID } });
+      pass('chat.params', { sessionID: input?.sessionID, messageID: answering.get(input?.sessionID), agent: input?.agent, model: { id: input?.model?.id ?? input?.model?.modelID, providerID: input?.model?.providerID } });
     })(),
     'experimental.session.compacting': async input => quietly(() => {
       pass('experimental.session.compacting', { sessionID: input?.sessionID });

@@ -17,12 +17,14 @@ import type {
   Look,
   Places,
   ReadFile,
+  Reading,
   Transcript,
   TranscriptEntry,
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
-import { actionsOf, responseOf, written } from './messages.ts';
+import { actionsOf, isUnattended, modeOf, responseOf, servedBy, written } from './messages.ts';
+import { errorKind, listed } from './turns.ts';
 
 export const transcript: Transcript = {
   files({ main, session }, look) {
@@ -39,7 +41,8 @@ export const transcript: Transcript = {
   },
   sessions(file, { document }, look) {
     if (SINGLE.test(file.path)) return singleSession(file, document, look);
-    return sessionsIn(document && databaseIn(document));
+    // A young database has most of its rows in the write-ahead log alone.
+    return sessionsIn(document && databaseIn(document, document.beside?.('-wal')));
   },
   read: {
     format: 'document',
@@ -216,22 +219,35 @@ function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Tra
     const message = word(each.message_id) ?? '';
     parts.set(message, [...(parts.get(message) ?? []), parsed(each.data)]);
   }
+  const begunMs = number(row?.time_created) ?? 0;
   const messages = [...database.rows('message', { column: 'session_id', equals: id })]
-    .map(each => ({ ...parsed(each.data), id: word(each.id) }))
+    .map((each): Fields => ({ ...parsed(each.data), id: word(each.id) }))
+    // A fork begins with copies of the messages of another session, which are older than the fork.
+    .filter(message => createdMs(message) >= begunMs)
     .sort((one, other) => createdMs(one) - createdMs(other));
+  const isUnasked = isUnattended(listed(text(row?.permission)));
+  const turns = turnsOf(messages, parts);
   // The last message that answers a prompt is the answer.
-  const answers = new Set(new Map(messages.map(message => [word((message as Fields).parentID), message.id])).values());
+  const answers = new Set(new Map(messages.map(message => [turns.get(word(message.id)), message.id])).values());
   let endMs: number | undefined;
   for (const message of messages) {
-    entries.push(...messageOf(message, parts.get(message.id ?? '') ?? [], isChild, answers.has(message.id)));
-    endMs = number(fieldsOf((message as Fields).time).completed) ?? endMs;
+    const ofMessage = parts.get(word(message.id) ?? '') ?? [];
+    const turn = turns.get(word(message.id));
+    const mode = modeOf(message.agent);
+    const found =
+      message.role === 'user'
+        ? promptOf(message, ofMessage, turn, isChild)
+        : answerOf(message, ofMessage, { turn, isUnasked, isLast: answers.has(message.id) });
+    entries.push(...found.map(entry => ('over' in entry ? entry : { ...entry, mode })));
+    endMs = number(fieldsOf(message.time).completed) ?? endMs;
   }
   if (isChild) {
     if (endMs !== undefined) entries.push(ended(endMs));
-    const agent = messages.map(message => word((message as Fields).agent)).find(known => known !== undefined);
+    const agent = messages.map(message => word(message.agent)).find(known => known !== undefined);
     for (const each of entries) {
       if ('over' in each) continue;
       each.subagent = id;
+      each.mode ??= modeOf(agent);
       each.facts = { agent, ...each.facts };
     }
   }
@@ -247,31 +263,110 @@ function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Tra
 const ended = (atMs: number): TranscriptReading => ({
   event_type: 'Session.End',
   key: 'end',
+  unless: 'hooked',
   data: { end_reason: 'completed' },
   atMs,
 });
 
 const createdMs = (message: Fields): number => number(fieldsOf(message.time).created) ?? 0;
 
-function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, isLast: boolean): TranscriptEntry[] {
+/** The turn of each message: its prompt. The prompts that OpenCode writes around a compaction continue a turn. */
+function turnsOf(messages: readonly Fields[], parts: ReadonlyMap<string, Fields[]>): Map<string | undefined, string> {
+  const turns = new Map<string | undefined, string>();
+  let running: string | undefined;
+  for (const message of messages) {
+    const id = word(message.id) ?? '';
+    const parent = turns.get(word(message.parentID));
+    const isOwn = (parts.get(id) ?? []).every(part => part.type === 'compaction' || part.synthetic === true);
+    if (message.role === 'user') running = isOwn && running !== undefined ? running : id;
+    const turn = message.role === 'user' ? running : (parent ?? running);
+    if (turn !== undefined) turns.set(id, turn);
+  }
+  return turns;
+}
+
+function promptOf(
+  message: Fields,
+  parts: readonly Fields[],
+  turn: string | undefined,
+  isChild: boolean,
+): TranscriptEntry[] {
   const id = word(message.id);
   if (id === undefined) return [];
-  if (message.role === 'user') {
-    return [
-      {
-        event_type: 'Prompt.Submitted',
-        key: id,
-        actor: isChild ? 'ai_agent' : 'user',
-        data: { prompt: written(parts) },
-        facts: { turn: id },
-        atMs: createdMs(message),
-      },
-    ];
+  if (turn !== id) {
+    return parts.flatMap((part): TranscriptEntry[] =>
+      part.type === 'compaction'
+        ? [
+            {
+              event_type: 'Context.Compaction',
+              key: id,
+              unless: 'hooked',
+              data: { trigger: part.auto === true ? 'auto' : 'manual' },
+              actor: 'system',
+              facts: { turn, phase: 'before' },
+              atMs: createdMs(message),
+            },
+          ]
+        : [],
+    );
   }
-  const facts = { turn: word(message.parentID) };
-  const readings = parts.flatMap(part => actionsOf(part, 0));
-  const response = responseOf(message);
-  if (response !== undefined) readings.push(response);
+  return [
+    {
+      event_type: 'Prompt.Submitted',
+      key: id,
+      actor: isChild ? 'ai_agent' : 'user',
+      data: { prompt: written(parts) },
+      facts: { turn: id },
+      atMs: createdMs(message),
+    },
+  ];
+}
+
+/** The time of the newest part that the model streamed: a text that ended, or a call that began. */
+const streamedMs = (parts: readonly Fields[]): number | undefined =>
+  parts.reduce<number | undefined>((newest, part) => {
+    const atMs =
+      number(fieldsOf(part.time).end) ??
+      (part.type === 'tool' ? number(fieldsOf(fieldsOf(part.state).time).start) : undefined);
+    return atMs === undefined ? newest : Math.max(atMs, newest ?? 0);
+  }, undefined);
+
+/** A message without a response: its request failed, or was interrupted, or still runs. */
+function unanswered(message: Fields, id: string): Reading[] {
+  const model = word(message.modelID);
+  const { name, data } = fieldsOf(message.error);
+  const facts = { model, provider: servedBy(message.providerID) };
+  const asked: Reading = { event_type: 'Model.Requested', key: id, data: { model_id: model }, facts: { model } };
+  const begun = { ...asked, atMs: createdMs(message) };
+  if (name === undefined || name === 'MessageAbortedError') return [begun];
+  const error_type = errorKind(text(name));
+  return [
+    begun,
+    {
+      event_type: 'Model.Failed',
+      key: id,
+      data: { model_id: model, error_type, error_message: text(fieldsOf(data).message) },
+      facts: { ...facts, error_type },
+      atMs: number(fieldsOf(message.time).completed),
+    },
+  ];
+}
+
+function answerOf(
+  message: Fields,
+  parts: readonly Fields[],
+  { turn, isUnasked, isLast }: { turn: string | undefined; isUnasked: boolean; isLast: boolean },
+): TranscriptEntry[] {
+  const id = word(message.id);
+  if (id === undefined) return [];
+  const facts = { turn };
+  const readings = parts.flatMap(part => actionsOf(part, 0, isUnasked));
+  const response = responseOf(message, streamedMs(parts));
+  if (response === undefined) readings.push(...unanswered(message, id));
+  else {
+    const answered = { ...response.facts, ...facts, started_ms: createdMs(message) };
+    readings.push({ ...response, facts: answered });
+  }
   const entries = readings.map(
     (reading): TranscriptEntry => ({
       ...reading,
@@ -281,13 +376,26 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
   );
   const completedMs = number(fieldsOf(message.time).completed);
   if (completedMs === undefined || !isLast) return entries;
+  const { name } = fieldsOf(message.error);
+  const isInterrupted = name === 'MessageAbortedError';
+  if (name !== undefined && !isInterrupted) {
+    entries.push({
+      event_type: 'Agent.Error',
+      key: id,
+      unless: 'hooked',
+      data: { error_type: 'ModelError', origin_event: 'Model.Failed' },
+      facts: { ...facts, error_type: errorKind(text(name)) },
+      atMs: completedMs,
+    });
+    return entries;
+  }
   const answer = written(parts.filter(part => part.type === 'text'));
   entries.push({
     event_type: 'Agent.Response',
     key: id,
     unless: 'hooked',
     data: { response: answer, final: true },
-    facts,
+    facts: isInterrupted ? { ...facts, interrupted: true } : facts,
     atMs: completedMs,
   });
   return entries;

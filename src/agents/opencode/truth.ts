@@ -8,9 +8,7 @@ export const truth: Truth = {
   output: exact('for each response'),
   reasoning: exact('for each response'),
   cost: exact('for each response, as OpenCode computes it'),
-  latency: exact(
-    'in V2, from the request to the end of its stream; V1 reports only when a message and its calls were done',
-  ),
+  latency: exact('from the request to the end of its stream; of V1, the newest part of the stream'),
   decisions: exact(
     'question and answer are events; a call that succeeded without a question was allowed by the configuration',
   ),

@@ -23,6 +23,26 @@ export function prompted({ session, memory, isChild }: Happened, id: string | un
   return [{ event_type: 'Prompt.Submitted', key: id, data: {}, actor: isChild ? 'ai_agent' : 'user' }];
 }
 
+/** A fork begins with copies of messages and calls, which are older than the fork itself. */
+export function isCopied({ session, memory }: Happened, atMs: number | undefined): boolean {
+  const created = memory.recall('created', session);
+  return created !== undefined && atMs !== undefined && atMs < Number(created);
+}
+
+/**
+ * V1 asks the model for a title too, whose response no message holds. It repeats the request of a message after an
+ * error; the first one counts.
+ */
+export function requested({ data, session, memory }: Happened): Reading[] {
+  const message = word(data.messageID);
+  if (data.agent === 'title' || (message !== undefined && memory.recall('requested', session) === message)) return [];
+  if (message !== undefined) memory.remember('requested', session, message);
+  const model = fieldsOf(data.model);
+  const id = word(model.id) ?? word(model.modelID);
+  memory.remember('failed', session, JSON.stringify([id, model.providerID]));
+  return [{ event_type: 'Model.Requested', key: message, data: { model_id: id }, facts: { model: id } }];
+}
+
 export function began({ data, atMs, memory }: Happened): Reading[] {
   const call = callOf(data);
   const tool = text(data.tool);
@@ -69,13 +89,18 @@ export function interrupted({ session, memory, isChild }: Happened): Reading[] {
   return [{ event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }];
 }
 
-export function failed({ session, memory, isChild }: Happened, kind: string | undefined, message: unknown): Reading[] {
+export function failed(
+  { data, session, memory, isChild }: Happened,
+  kind: string | undefined,
+  message: unknown,
+): Reading[] {
   const [model, provider] = listed(memory.recall('failed', session));
   endTurn(session, memory);
   const facts = { error_type: errorKind(kind) };
   const readings: Reading[] = [
     {
       event_type: 'Model.Failed',
+      key: word(data.messageID),
       data: { model_id: word(model), error_type: facts.error_type, error_message: text(message) },
       facts: { ...facts, model: word(model), provider: servedBy(provider) },
     },
@@ -89,7 +114,7 @@ export function failed({ session, memory, isChild }: Happened, kind: string | un
 }
 
 function endTurn(session: string, memory: Memory): void {
-  for (const kind of ['turn', 'running', 'answer', 'failed']) memory.forget(kind, session);
+  for (const kind of ['turn', 'running', 'answer', 'failed', 'requested']) memory.forget(kind, session);
 }
 
 export function taken({ data, memory }: Happened): Reading[] {

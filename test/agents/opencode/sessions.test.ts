@@ -175,6 +175,91 @@ test('V1: a turn with a question to the user, a failed command and a child sessi
   ).toEqual([1, 2, 3].map(() => [1_150, 15, 1_000, 50, 5, 0.25]));
 });
 
+test('V1: a message that fails after repeated requests is one failed response, and a title is none', () => {
+  const params = (seconds: number, agent: string): object =>
+    v1(seconds, 'chat.params', { sessionID: root, messageID: 'a1', agent, model: { id: 'gpt-5.5' } });
+  const { spans, oddities } = playEvents([
+    v1(0, 'session.created', { sessionID: root, info: { id: root } }),
+    v1(1, 'chat.message', { sessionID: root, agent: 'build', messageID: 'm1', parts: [{ type: 'text', text: 'go' }] }),
+    params(1.5, 'title'),
+    params(2, 'build'),
+    v1(2.5, 'session.status', { sessionID: root, status: { type: 'retry', attempt: 1 } }),
+    params(3, 'build'),
+    v1(4, 'session.error', { sessionID: root, messageID: 'a1', error: { name: 'APIError', data: {} } }),
+    v1(4.1, 'message.updated', {
+      info: {
+        id: 'a1',
+        sessionID: root,
+        role: 'assistant',
+        parentID: 'm1',
+        error: { name: 'APIError' },
+        tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+        time: { created: START_MS + 1_400, completed: START_MS + 4_100 },
+      },
+    }),
+    v1(4.2, 'session.idle', { sessionID: root }),
+    v1(5, 'dispose', { sessionID: root }),
+  ]);
+  expect(treeOf(spans)).toMatchInlineSnapshot(`
+    "session opencode              +0ms    5.00s  exit
+    +- invoke_agent opencode    +1.00s    3.00s  ERROR api
+       +- chat gpt-5.5          +2.00s    2.00s  ERROR api
+    "
+  `);
+  expect(oddities).toEqual({});
+});
+
+test('V1: a fork copies messages and calls, which are not counted again', () => {
+  const { spans } = playEvents([
+    v1(10, 'session.created', { sessionID: root, info: { id: root, time: { created: START_MS + 10_000 } } }),
+    answer(1, root, 'a1', 'm1', 2),
+    part(10.1, root, 'c1', 'bash', 'completed', [1, 2]),
+    v1(11, 'chat.message', { sessionID: root, messageID: 'm2', parts: [{ type: 'text', text: 'go' }] }),
+    answer(12, root, 'a2', 'm2', 13),
+    v1(14, 'session.idle', { sessionID: root }),
+    v1(15, 'dispose', { sessionID: root }),
+  ]);
+  expect(spans.map(span => span.kind)).toEqual(['chat', 'turn', 'session']);
+});
+
+test('V1: a rule and a run without a person refuse calls', () => {
+  const rejected = { error: 'The user rejected permission to use this specific tool call.' };
+  const ruled = { error: 'The user has specified a rule which prevents you from using this specific tool call. [...]' };
+  const { spans } = playEvents([
+    v1(0, 'session.created', {
+      sessionID: root,
+      info: { id: root, permission: [{ permission: 'question', pattern: '*', action: 'deny' }] },
+    }),
+    v1(1, 'chat.message', { sessionID: root, messageID: 'm1', parts: [{ type: 'text', text: 'go' }] }),
+    part(2, root, 'c1', 'bash', 'error', [2, 2.1], ruled),
+    part(3, root, 'c2', 'bash', 'running', [3]),
+    v1(3.1, 'permission.asked', { id: 'p1', sessionID: root, tool: { messageID: 'a1', callID: 'c2' } }),
+    v1(3.2, 'permission.replied', { sessionID: root, requestID: 'p1', reply: 'reject' }),
+    part(3.3, root, 'c2', 'bash', 'error', [3, 3.3], rejected),
+    part(4, root, 'c3', 'invalid', 'completed', [4, 4.1]),
+    v1(5, 'session.idle', { sessionID: root }),
+  ]);
+  expect(
+    spans.flatMap(span => (span.kind === 'action' ? [[span.outcome, span.decision?.source, span.errorType]] : [])),
+  ).toEqual([
+    ['denied', 'config', undefined],
+    ['denied', 'mode', undefined],
+    ['failure', undefined, 'tool_error'],
+  ]);
+});
+
+test('V1: a compaction and the prompt that follows it belong to the running turn', () => {
+  const { spans } = playEvents([
+    v1(0, 'session.created', { sessionID: root, info: { id: root } }),
+    v1(1, 'chat.message', { sessionID: root, messageID: 'm1', parts: [{ type: 'text', text: 'go' }] }),
+    answer(2, root, 'a1', 'm1', 3),
+    answer(4, root, 'a2', 'compaction', 5),
+    answer(6, root, 'a3', 'continue', 7),
+    v1(8, 'session.idle', { sessionID: root }),
+  ]);
+  expect(spans.filter(span => span.kind === 'turn').map(span => [span.turn, span.usage.calls])).toEqual([['m1', 3]]);
+});
+
 test('V2: input during a turn belongs to it, and waiting input begins the next turn', () => {
   const prompt = (seconds: number, inboxID: string): object =>
     v2(seconds, 'session.inbox.enqueued', { inboxID, item: { type: 'user', payload: { text: 'go' } } });

@@ -37,16 +37,16 @@ test('a session has the readings of its messages and parts, in order', () => {
       "Action.Before [call_1, 08:53:21.000] {"action":{"name":"shell","input":{"command":"npm test"}}} {"turn":"msg_1","call":"call_1","tool":"bash"}",
       "Action.After [call_1, 08:53:22.000] {"action":{"name":"shell","input":{"command":"npm test"},"result":{"success":false,"exit_code":1}}} {"turn":"msg_1","call":"call_1","tool":"bash","duration_ms":1000,"error_type":"exit_code"}",
       "Action.Before [call_2, 08:53:22.500] {"action":{"name":"agent","input":{"subagent_type":"explore","prompt":"canary"}}} {"turn":"msg_1","call":"call_2","tool":"task","launches":{"id":"ses_b","agent":"explore"}}",
+      "Model.Responded [msg_2, 08:53:22.500] {"model_id":"gpt-5.5","input_tokens":1100,"output_tokens":15} {"turn":"msg_1","model":"gpt-5.5","provider":"openai","finish":"tool-calls","response":"msg_2","cost_usd":0.25,"usage":{"cache_read_tokens":1000,"cache_write_tokens":0,"reasoning_tokens":5},"started_ms":1792400000200}",
       "Session.Start [start, of ses_b, 08:53:23.000] {"start_reason":"new"} {"agent":"explore"}",
       "Prompt.Submitted [msg_4, of ses_b, 08:53:23.100] {"prompt":"canary"} {"agent":"explore","turn":"msg_4"}",
       "Action.Before [call_3, of ses_b, 08:53:24.000] {"action":{"name":"read_file","input":{"filePath":"canary"}}} {"agent":"explore","turn":"msg_4","call":"call_3","tool":"read"}",
+      "Model.Responded [msg_5, of ses_b, 08:53:24.000] {"model_id":"gpt-5.5","input_tokens":30,"output_tokens":4} {"agent":"explore","turn":"msg_4","model":"gpt-5.5","provider":"openai","response":"msg_5","cost_usd":0.25,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":1},"started_ms":1792400003200}",
       "Action.After [call_3, of ses_b, 08:53:24.100] {"action":{"name":"read_file","input":{"filePath":"canary"},"result":{"success":false,"error_message":"canary"}}} {"agent":"explore","turn":"msg_4","call":"call_3","tool":"read","duration_ms":100,"error_type":"tool_error"}",
-      "Model.Responded [msg_5, of ses_b, 08:53:28.000] {"model_id":"gpt-5.5","input_tokens":30,"output_tokens":4} {"agent":"explore","turn":"msg_4","model":"gpt-5.5","provider":"openai","response":"msg_5","cost_usd":0.25,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":1}}",
       "Agent.Response [msg_5, of ses_b, unless hooked, 08:53:28.000] {"final":true} {"agent":"explore","turn":"msg_4"}",
-      "Session.End [end, of ses_b, 08:53:28.000] {"end_reason":"completed"} {"agent":"explore"}",
+      "Session.End [end, of ses_b, unless hooked, 08:53:28.000] {"end_reason":"completed"} {"agent":"explore"}",
       "Action.After [call_2, 08:53:28.500] {"action":{"name":"agent","input":{"subagent_type":"explore","prompt":"canary"},"result":{"success":true}}} {"turn":"msg_1","call":"call_2","tool":"task","launches":{"id":"ses_b","agent":"explore"},"duration_ms":6000}",
-      "Model.Responded [msg_2, 08:53:29.000] {"model_id":"gpt-5.5","input_tokens":1100,"output_tokens":15} {"turn":"msg_1","model":"gpt-5.5","provider":"openai","finish":"tool-calls","response":"msg_2","cost_usd":0.25,"usage":{"cache_read_tokens":1000,"cache_write_tokens":0,"reasoning_tokens":5}}",
-      "Model.Responded [msg_3, 08:53:31.000] {"model_id":"gpt-5.5","input_tokens":2200,"output_tokens":20} {"turn":"msg_1","model":"gpt-5.5","provider":"openai","finish":"stop","response":"msg_3","cost_usd":0.25,"usage":{"cache_read_tokens":2000,"cache_write_tokens":0,"reasoning_tokens":0}}",
+      "Model.Responded [msg_3, 08:53:31.000] {"model_id":"gpt-5.5","input_tokens":2200,"output_tokens":20} {"turn":"msg_1","model":"gpt-5.5","provider":"openai","finish":"stop","response":"msg_3","cost_usd":0.25,"usage":{"cache_read_tokens":2000,"cache_write_tokens":0,"reasoning_tokens":0},"started_ms":1792400009100}",
       "Agent.Response [msg_3, unless hooked, 08:53:31.000] {"response":"canary-answer","final":true} {"turn":"msg_1"}",
     ]
   `);
@@ -81,6 +81,26 @@ test('an import reports that it does not read sessions of V2', () => {
   } finally {
     house.close();
   }
+});
+
+test('a session that stands in the write-ahead log alone is found', () => {
+  const empty = bytes.subarray(0, 512);
+  const pages = Math.floor(bytes.length / 512);
+  const header = Buffer.alloc(32);
+  header.writeUInt32BE(512, 8);
+  const frames = Array.from({ length: pages }, (_, i) => {
+    const frame = Buffer.alloc(24);
+    frame.writeUInt32BE(i + 1, 0);
+    frame.writeUInt32BE(i + 1 === pages ? pages : 0, 4);
+    return Buffer.concat([frame, bytes.subarray(i * 512, (i + 1) * 512)]);
+  });
+  const log = Buffer.concat([header, ...frames]);
+  const document = { ...documentOf(empty), beside: (ending: string) => (ending === '-wal' ? log : undefined) };
+  expect(transcript.sessions({ path: 'x' }, { rows: [], document }).map(each => each.session)).toEqual([
+    'ses_a',
+    'ses_c',
+  ]);
+  expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(empty) })).toEqual([]);
 });
 
 test('another file or a damaged one gives no reading that is not in it', () => {
@@ -194,9 +214,9 @@ test('a database of another project', context => {
     'Session.Start',
     'Prompt.Submitted',
     'Action.Before',
-    'Action.After',
     'Model.Responded',
+    'Action.After',
     'Agent.Response',
   ]);
-  expect(readings[3]).toMatchObject({ data: { action: { name: 'code_edit' } }, facts: { duration_ms: 1_000 } });
+  expect(readings[4]).toMatchObject({ data: { action: { name: 'code_edit' } }, facts: { duration_ms: 1_000 } });
 });
