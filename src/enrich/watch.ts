@@ -10,8 +10,10 @@
 import {
   type ActionResult,
   type Body,
+  type BudgetFacts,
   type DataOf,
   type Event,
+  FACTS,
   type Facts,
   factsOf,
   isVendor,
@@ -21,6 +23,7 @@ import {
 import { ALTERNATIONS, type Swing, swung } from './alternation.ts';
 import type { Begun as BegunCompaction } from './compactions.ts';
 import { levelOf } from './risk/risk.ts';
+import { budgetReached, contextCrossed, EXCEEDED, type Reached, WARNING } from './thresholds.ts';
 
 /** Hashes that show whether two actions, and their results, are equal; the event may have no content. */
 export interface Alike {
@@ -51,6 +54,9 @@ export interface Watch {
   /** Failures in sequence of actions with unknown input. */
   blind?: BlindRun[] | undefined;
   compacting?: BegunCompaction[] | undefined;
+  /** Thresholds that were reached: of the budget in the envelopes, and of the context window. */
+  envelope?: Reached | undefined;
+  context?: Reached | undefined;
   spent: Spent;
   /** Costs of the last responses, oldest first. */
   costs?: number[] | undefined;
@@ -140,11 +146,6 @@ const MOST_BLIND = 8;
 
 const MINUTE_MS = 60_000;
 
-/** Shares of a budget; Base Coat warns at about the first and rotates the session at the second. */
-export const WARNING = 0.7;
-
-export const EXCEEDED = 0.8;
-
 /** If the context is fuller than this after a compaction, the compaction freed almost no context. */
 const COMPACTED = 0.9;
 
@@ -162,7 +163,29 @@ export const noWatch = (): Watch => ({
 const nothingSpent = (): Spent => ({ tokens: 0, usd: 0, told: {} });
 
 export function noteLoopsAndBudgets(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
-  return concluded(memory, event, alike, settings).filter(({ body }) => !memory.others?.includes(body.event_type));
+  const noted = concluded(memory, event, alike, settings).filter(
+    ({ body }) => !memory.others?.includes(body.event_type),
+  );
+  memory.envelope ??= [];
+  const budget = budgetReached(memory.envelope, event);
+  noteCrossings(memory, event, noted);
+  return budget === undefined ? noted : [...noted, passed('envelope_tokens', budget)];
+}
+
+/** Notes the thresholds of the context window on the event, or on the new event, that states its use. */
+function noteCrossings(memory: Watch, event: Event, noted: readonly Noted[]): void {
+  memory.context ??= [];
+  if (event.event_type === 'Context.UntilCompaction') {
+    const crossed = contextCrossed(memory.context, event.session_id, event.data);
+    const facts = factsOf(event);
+    if (crossed !== undefined && facts !== undefined && event.metadata !== undefined)
+      event.metadata[FACTS] = { ...facts, crossed };
+  }
+  for (const each of noted)
+    if (each.body.event_type === 'Context.UntilCompaction') {
+      const crossed = contextCrossed(memory.context, event.session_id, each.body.data);
+      if (crossed !== undefined) each.facts = { ...each.facts, crossed };
+    }
 }
 
 function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
@@ -548,12 +571,12 @@ function crossed(of: 'session' | 'turn', unit: 'tokens' | 'usd', spent: Spent, l
   const name = `${of}_${unit}`;
   if (state === undefined || spent.told[name] === state || spent.told[name] === 'exceeded') return [];
   spent.told[name] = state;
-  return [
-    {
-      body: { event_type: 'Policy.Violation', data: { policy_name: 'budget', rule: `${name}.${state}` } },
-      key: name,
-      facts: { budget: { of, unit, state, used, limit } },
-      risk: state === 'exceeded' ? riskOf(60, 'COST_ANOMALY') : undefined,
-    },
-  ];
+  return [passed(name, { of, unit, state, used, limit })];
 }
+
+const passed = (name: string, budget: BudgetFacts): Noted => ({
+  body: { event_type: 'Policy.Violation', data: { policy_name: 'budget', rule: `${name}.${budget.state}` } },
+  key: name,
+  facts: { budget },
+  risk: budget.state === 'exceeded' ? riskOf(60, 'COST_ANOMALY') : undefined,
+});

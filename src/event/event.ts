@@ -278,6 +278,10 @@ export interface Facts {
   context_uri?: string | undefined;
   /** The budget that is nearly or completely used up. */
   budget?: BudgetFacts | undefined;
+  /** The use of the budget that the sender states with an event of another type. */
+  stated_budget?: { used: number; limit: number } | undefined;
+  /** The shares of the context window, in percent, that the use has just reached. */
+  crossed?: number[] | undefined;
   /** Sizes and keyed hashes of content that was left out, by field name. */
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;
@@ -336,7 +340,8 @@ export interface Cost {
 }
 
 export interface BudgetFacts {
-  of: 'session' | 'turn';
+  /** `envelope`: the sender states use and limit in the envelope of its events. */
+  of: 'session' | 'turn' | 'envelope';
   unit: 'tokens' | 'usd';
   state: 'warning' | 'exceeded';
   used: number;

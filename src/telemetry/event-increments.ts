@@ -72,9 +72,12 @@ const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
         : [...counterIncrement('tokensRemoved', data.tokens_removed, about), ...compression(data)]),
     ];
   },
-  'Context.UntilCompaction': ({ data }) => {
+  'Context.UntilCompaction': ({ data }, { crossed = [] }) => {
     const share = (data.percentage_used ?? Number.NaN) / 100;
-    return share >= 0 && share <= 1 ? [{ metric: 'utilization', attributes: {}, value: share }] : [];
+    return [
+      ...(share >= 0 && share <= 1 ? [{ metric: 'utilization', attributes: {}, value: share } as const] : []),
+      ...crossed.map(percent => one('contextThresholds', { [ours.contextThreshold]: String(percent) })),
+    ];
   },
   'Retry.Triggered': ({ data }, _, known) => [
     one('retries', { [ours.actionName]: actionOnMetrics(data.action_name, known) ?? 'model' }),

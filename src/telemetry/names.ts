@@ -233,6 +233,7 @@ export const ours = {
   planSteps: 'agent_hooks.plan.step_count',
   contextTrigger: 'agent_hooks.context.trigger',
   contextPhase: 'agent_hooks.context.phase',
+  contextThreshold: 'agent_hooks.context.threshold',
   contextStrategy: 'agent_hooks.context.strategy',
   contextUri: 'agent_hooks.context_uri',
   tokensBefore: 'agent_hooks.context.tokens_before',
@@ -531,6 +532,11 @@ export const metrics = {
     name: 'agent_hooks.budget.thresholds',
     unit: '{threshold}',
     description: 'Thresholds of budgets that sessions and turns passed.',
+  },
+  contextThresholds: {
+    name: 'agent_hooks.context.thresholds',
+    unit: '{threshold}',
+    description: "Times that the use of the model's window reached 70 % or 80 %.",
   },
   loops: {
     name: 'agent_hooks.retry.loops',

@@ -321,6 +321,8 @@ const facts: Filled<Facts> = {
   launched_by: call,
   permission_mode: 'default',
   trace_record: traceRecord,
+  stated_budget: { used: 1, limit: 2 },
+  crossed: [70],
   traceparent: '',
   fields: [],
 };

@@ -77,6 +77,14 @@ export function readBaseCoat(fields: Fields): ForeignEvent | Unreadable {
     : point === undefined
       ? [{ event_type: `vendor.base-coat.${/^[A-Za-z]{1,64}$/.test(hook) ? hook : 'unnamed'}`, data: {} }]
       : readers[point](read.data);
+  const { usedTokens: used, effectiveLimit: limit } = read.data.budget ?? {};
+  const [first, ...others] = readings;
+  // OnBudgetExceeded states its budget as a violation.
+  const isStated = used !== undefined && limit !== undefined && limit > 0 && point !== 'OnBudgetExceeded';
+  const about =
+    isStated && first !== undefined
+      ? [{ ...first, facts: { ...first.facts, stated_budget: { used, limit } } }, ...others]
+      : readings;
   return {
     standard: 'base-coat',
     source: undefined,
@@ -84,7 +92,7 @@ export function readBaseCoat(fields: Fields): ForeignEvent | Unreadable {
     native: hook,
     cwd: undefined,
     atMs: Number.isNaN(atMs) ? undefined : atMs,
-    readings: [...readings.map(each => (isBlocked(read.data) ? denied(each) : each)), ...answered(read.data)],
+    readings: [...about.map(each => (isBlocked(read.data) ? denied(each) : each)), ...answered(read.data)],
   };
 }
 
@@ -176,7 +184,12 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>
         },
         actor: 'system',
       },
-      { event_type: 'Policy.Violation', data: { policy_name: 'budget' }, actor: 'system' },
+      {
+        event_type: 'Policy.Violation',
+        data: { policy_name: 'budget', rule: 'envelope_tokens.exceeded' },
+        actor: 'system',
+        facts: known ? { budget: { of: 'envelope', unit: 'tokens', state: 'exceeded', used, limit } } : {},
+      },
     ];
   },
 };
