@@ -1,5 +1,15 @@
 /** The output of the fold: spans and records as values with keys. telemetry/ gives them ids, names and attributes. */
-import type { Actor, DataOf, DecisionFacts, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
+import type {
+  Actor,
+  DataOf,
+  DecisionFacts,
+  Event,
+  Fields,
+  OptionFacts,
+  Outcome,
+  RiskLevel,
+  TimeSource,
+} from '../event/event.ts';
 import type { Json } from '../lib/fitted.ts';
 import type { Compacting } from './state.ts';
 
@@ -196,6 +206,7 @@ export interface ActionSpan extends Common {
   exitCode: number | undefined;
   executable: string | undefined;
   skill?: string | undefined;
+  options?: OptionFacts | undefined;
   content?: SpanContent | undefined;
   /** The Agent Trace record with the lines that this action wrote. */
   traceRecord?: string | undefined;

@@ -1,6 +1,6 @@
 /** The state of an open session between rounds: bounded JSON with a version, stored in the state folder. */
 
-import type { Actor, Fields, RiskLevel, TimeSource } from '../event/event.ts';
+import type { Actor, Fields, OptionFacts, RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
 import type {
   BudgetState,
@@ -207,6 +207,7 @@ export interface OpenAction extends Origin {
   mcpServer: string | undefined;
   executable: string | undefined;
   skill?: string | undefined;
+  options?: OptionFacts | undefined;
   content?: SpanContent | undefined;
   beforeMs: number;
   /** The source of that time. */

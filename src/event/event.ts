@@ -265,6 +265,8 @@ export interface Facts {
   executable?: string | undefined;
   /** The skill that an action loads: its name if the configuration asks for arguments, otherwise `custom`. */
   skill?: string | undefined;
+  /** The arguments of the action that are no content. */
+  options?: OptionFacts | undefined;
   interrupted?: boolean | undefined;
   decision?: DecisionFacts | undefined;
   phase?: 'before' | 'after' | undefined;
@@ -319,6 +321,22 @@ export interface Facts {
   traceparent?: string | undefined;
   /** Names of payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;
+}
+
+/** Arguments of an action that are numbers, truth values, or words of closed sets. */
+export interface OptionFacts {
+  timeout_ms?: number | undefined;
+  background?: boolean | undefined;
+  offset?: number | undefined;
+  limit?: number | undefined;
+  output_mode?: string | undefined;
+  case_insensitive?: boolean | undefined;
+  multiline?: boolean | undefined;
+  replace_all?: boolean | undefined;
+  edit_mode?: string | undefined;
+  lsp_operation?: string | undefined;
+  /** The model that a call asks for its subagent. */
+  agent_model?: string | undefined;
 }
 
 /** The change of one file, as the agent states it. */

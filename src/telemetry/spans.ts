@@ -8,6 +8,7 @@ import type { FinishedDecision, FinishedSpan, SessionSpan, SpanKey, Sums, TraceK
 import type { DecisionFacts } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { formerAttributes, formerSpanName } from '../python/span-names.ts';
+import { actionAttributes } from './action-attributes.ts';
 import type { AttributeLimits, InParts } from './clean.ts';
 import { type ContentFacts, metadataAttributes, spanContentAttributes, userAttributes } from './content.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
@@ -235,6 +236,7 @@ const attributesOfKind: {
       [ours.traceRecord]: span.traceRecord,
       [ours.retryAttempt]: span.attempt,
     },
+    ...actionAttributes(span),
     decision(span),
     spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
   ],

@@ -14,6 +14,21 @@ import type {
 } from '../../src/assemble/finished.ts';
 import { type Event, type EventType, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
 
+/** The options of an action, each with a value. */
+const options = {
+  timeout_ms: 120_000,
+  background: false,
+  offset: 40,
+  limit: 20,
+  output_mode: 'content',
+  case_insensitive: true,
+  multiline: false,
+  replace_all: true,
+  edit_mode: 'insert',
+  lsp_operation: 'hover',
+  agent_model: 'haiku',
+};
+
 export const agent = 'claude-code';
 export const session = 'a5d1f0c2-4e7b-4f6e-9b1d-2c8e5a7f3b90';
 const subagent = 'a7e04c21';
@@ -157,6 +172,7 @@ const actionSpan: Filled<ActionSpan> = {
   exitCode: 1,
   executable: 'git',
   skill: 'custom',
+  options,
   content: {
     input: { command: 'git status' },
     output: 'nothing to commit',
@@ -288,6 +304,7 @@ const facts: Filled<Facts> = {
   exit_code: 1,
   executable: 'git',
   skill: 'custom',
+  options,
   interrupted: false,
   decision: { source: 'user', basis: 'observed' },
   phase: 'before',

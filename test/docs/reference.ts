@@ -201,6 +201,21 @@ const about: { readonly [name: string]: string } = {
   [development.processExecutableName]: 'The program of a simple shell command; never an argument',
   [development.processExitCode]: 'Exit code of a shell command, if the agent states it',
   [ours.sessionCommits]: 'Commits made in the working folder while the session ran, oldest first, 48 at most',
+  [ours.actionFamily]: 'The family of the action: `explore`, `file`, `terminal`, `coordination`',
+  [ours.actionOperation]:
+    'Its operation: `read`, `search`, `modify`, `execute`, `monitor`, `delegate`, `invoke`, `plan`, `ask`, or `lsp_` with the operation of a language server',
+  [ours.actionSubtype]:
+    'Its subtype: `read_file`, `grep_code`, `edit_file`, `run_command`, `mcp_call`, ...; `run_test`, `run_lint` and `run_build` for programs with one purpose',
+  [ours.actionTimeoutMs]: 'The time limit that a call sets for its command',
+  [ours.actionBackground]: 'True if a call asks to run in the background',
+  [ours.actionOffset]: 'The first line that a read asks for, or the entries that a search skips',
+  [ours.actionLimit]: 'The most lines or entries that a call asks for',
+  [ours.actionOutputMode]: 'What a search returns: `content`, `files_with_matches`, `count`',
+  [ours.actionCaseInsensitive]: 'True if a search ignores case',
+  [ours.actionMultiline]: 'True if a search matches across lines',
+  [ours.actionReplaceAll]: 'True if an edit replaces every occurrence',
+  [ours.actionEditMode]: 'The change of a notebook cell: `replace`, `insert`, `delete`',
+  [ours.actionAgentModel]: 'The model that a call asks for its subagent',
   [ours.traceRecord]: 'The id of the Agent Trace record that an event of Agent Hooks names',
   [ours.specVersion]: 'Version of Agent Hooks that the event follows',
   [ours.eventId]:

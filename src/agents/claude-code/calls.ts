@@ -4,6 +4,7 @@ import { fieldsOf, text, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
 import { decisionIn, isInterruption } from './decisions.ts';
 import { editsIn } from './edits.ts';
+import { optionsOf } from './options.ts';
 import { ended, entryAt, isInterrupt, type Place } from './place.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
@@ -17,7 +18,7 @@ export function calls(block: Fields, call: string, at: Place): TranscriptEntry[]
       event_type: 'Action.Before',
       key: call,
       data: { action: { name: actionName(fields), input: fields.tool_input } },
-      facts: { ...toolFacts(fields), call, launches: kind },
+      facts: { ...toolFacts(fields), call, options: optionsOf(fields), launches: kind },
     }),
     ...(fields.tool_name === 'EnterPlanMode'
       ? [

@@ -15,6 +15,7 @@ import { permitted } from '../shared/permitted.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { demoSession } from './demo.ts';
 import { editsIn } from './edits.ts';
+import { optionsOf } from './options.ts';
 import { failureKey, modeOf } from './place.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
@@ -74,7 +75,7 @@ const events: Record<string, HookEvent> = {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
-        facts: { tool, mcp, call, launches: launchedBy(fields) },
+        facts: { tool, mcp, call, options: optionsOf(fields), launches: launchedBy(fields) },
       });
       if (fields.tool_name !== 'EnterPlanMode') return [before];
       return [before, reading(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
@@ -99,6 +100,7 @@ const events: Record<string, HookEvent> = {
           tool,
           mcp,
           call,
+          options: optionsOf(fields),
           decision: permitted(wasAsked(call, memory), isLetPass(fields)),
           duration_ms: number(fields.duration_ms),
           interrupted: interrupted || undefined,
@@ -136,6 +138,7 @@ const events: Record<string, HookEvent> = {
             tool,
             mcp,
             call,
+            options: optionsOf(fields),
             decision: permitted(wasAsked(call, memory), isLetPass(fields)),
             duration_ms: number(fields.duration_ms),
             interrupted: interrupted || undefined,

@@ -1,6 +1,6 @@
 /** Calls of a rollout, their results, and rows that hold single items of a response. */
-import type { Decision, DecisionSource, Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import type { Decision, DecisionSource, Fields, OptionFacts } from '../../event/event.ts';
+import { fieldsOf, isFields, number, own, text, whole, word } from '../../lib/read.ts';
 import type { Reading, TranscriptEntry, WrittenFile } from '../contract/contract.ts';
 import { linesOfDiff, linesOfText, operationNamed } from '../shared/edits.ts';
 import { permitted } from '../shared/permitted.ts';
@@ -22,7 +22,7 @@ export function item(place: Place): TranscriptEntry[] {
       return returned(place);
     case 'web_search_call':
       note(place, 'said', atMs);
-      return [];
+      return searchRow(place);
     case 'reasoning':
       note(place, 'said', atMs);
       return [];
@@ -58,7 +58,7 @@ function called(place: Place): TranscriptEntry[] {
   const input = inputOf(payload, tool);
   memory.remember('call', call, tool);
   if (place.atMs !== undefined) memory.remember('began', call, String(place.atMs));
-  const { sandbox_permissions: permissions } = parsed(text(payload.arguments)) ?? {};
+  const { sandbox_permissions: permissions, timeout_ms: timeout } = parsed(text(payload.arguments)) ?? {};
   if (permissions === 'require_escalated') memory.remember('escalated', call, '1');
   const session = tool === 'write_stdin' ? number(input.session_id) : undefined;
   if (session !== undefined) memory.remember('stdin', call, String(session));
@@ -67,9 +67,15 @@ function called(place: Place): TranscriptEntry[] {
       event_type: 'Action.Before',
       key: call,
       data: { action: { name: actionName(tool), input } },
-      facts: { ...toolFacts(tool), call, launches: launchedBy(tool, input) },
+      facts: { ...toolFacts(tool), call, options: timeLimit(tool, timeout), launches: launchedBy(tool, input) },
     }),
   ];
+}
+
+/** Returns the limit of a shell command's time. */
+function timeLimit(tool: string, timeout: unknown): OptionFacts | undefined {
+  const timeoutMs = tool === 'Bash' ? whole(number(timeout)) : undefined;
+  return timeoutMs === undefined ? undefined : { timeout_ms: timeoutMs };
 }
 
 /** Returns the input as the hook has it: the command of a shell as one text, a patch as a command. */
@@ -274,6 +280,28 @@ export function searched(place: Place, call: string | undefined): TranscriptEntr
       facts: { tool: 'web_search', call },
     }),
     ...closed(place, call, { success: true }),
+  ];
+}
+
+/**
+ * Reads the row of a search. With an id it is the search that another row may report under the same id. Without an id it
+ * cannot be told which search it repeats: it is counted as an event of its own, and no action is made of it.
+ */
+function searchRow(place: Place): TranscriptEntry[] {
+  const { payload, turn } = place;
+  const id = word(payload.id) ?? word(payload.call_id);
+  if (id !== undefined) return searched(place, id);
+  if (isAside(place)) return [];
+  const rows = (recalled(place, 'searches') ?? 0) + 1;
+  note(place, 'searches', rows);
+  const data = { status: word(payload.status), kind: word(fieldsOf(payload.action).type) };
+  return [
+    entryAt(place, {
+      event_type: 'vendor.codex.web_search_call',
+      key: `web_search_call:${turn ?? ''}:${rows}`,
+      data,
+      facts: { fields: Object.keys(data) },
+    }),
   ];
 }
 

@@ -1,0 +1,68 @@
+/** The arguments of calls that leave by default, and those that never do. */
+import { expect, test } from 'vitest';
+import { optionsOf } from '../../../src/agents/claude-code/options.ts';
+import { mapped, type PlayedHook, play, START_MS } from '../../play.ts';
+
+const optionsIn = (tool: string, input: object): object | undefined =>
+  optionsOf({ tool_name: tool, tool_input: input });
+
+test.each([
+  ['Bash', { command: 'ls', timeout: 120_000, run_in_background: true }, { timeout_ms: 120_000, background: true }],
+  ['PowerShell', { command: 'ls', run_in_background: false }, { background: false }],
+  ['Read', { file_path: '/x', offset: 40, limit: 20 }, { offset: 40, limit: 20 }],
+  [
+    'Grep',
+    { pattern: 'x', output_mode: 'files_with_matches', '-i': true, multiline: false, head_limit: 9, offset: 3 },
+    { output_mode: 'files_with_matches', case_insensitive: true, multiline: false, limit: 9, offset: 3 },
+  ],
+  ['Edit', { file_path: '/x', old_string: 'a', new_string: 'b', replace_all: true }, { replace_all: true }],
+  ['NotebookEdit', { notebook_path: '/x', edit_mode: 'insert' }, { edit_mode: 'insert' }],
+  ['LSP', { operation: 'goToDefinition', file_path: '/x' }, { lsp_operation: 'goToDefinition' }],
+  [
+    'Agent',
+    { prompt: 'p', model: 'haiku', run_in_background: true, subagent_type: 'Explore' },
+    { agent_model: 'haiku', background: true },
+  ],
+])('of %s the numbers, truth values and closed words are read', (tool, input, options) => {
+  expect(optionsIn(tool, input)).toEqual(options);
+});
+
+test.each([
+  ['Bash', { timeout: '/home/kim', run_in_background: 'secret words' }],
+  ['Read', { offset: 'the plan', limit: Number.NaN }],
+  ['Grep', { output_mode: 'a customer', '-i': 'x', multiline: 1 }],
+  ['NotebookEdit', { edit_mode: 'my edit' }],
+  ['LSP', { operation: '/home/kim/x' }],
+  ['Agent', { model: 'a model of Kim' }],
+  ['__proto__', { timeout: 1 }],
+])('content in the place of an option of %s is not read', (tool, input) => {
+  expect(optionsIn(tool, input)).toBeUndefined();
+});
+
+test('a span has the family, operation and subtype of its action, and its options', () => {
+  const call = (id: string, tool_name: string, tool_input: object): PlayedHook => ({
+    atMs: START_MS,
+    header: { tool: 'claude-code' },
+    payload: { session_id: 's', hook_event_name: 'PreToolUse', tool_use_id: id, tool_name, tool_input },
+  });
+  const spans = mapped(
+    play([
+      call('1', 'Bash', { command: 'pytest -q', timeout: 5_000 }),
+      call('2', 'LSP', { operation: 'hover' }),
+      call('3', 'mcp__tracker__close', {}),
+      call('4', 'Unknown', {}),
+      { ...call('', '', {}), payload: { session_id: 's', hook_event_name: 'SessionEnd', reason: 'other' } },
+    ]).spans,
+  );
+  const found = spans
+    .filter(({ attributes }) => attributes['gen_ai.tool.call.id'] !== undefined)
+    .map(({ attributes }) =>
+      ['family', 'operation', 'subtype', 'timeout_ms'].map(name => attributes[`agent_hooks.action.${name}`]),
+    );
+  expect(found).toEqual([
+    ['terminal', 'execute', 'run_test', 5_000],
+    ['explore', 'lsp_hover', 'grep_code', undefined],
+    ['coordination', 'invoke', 'mcp_call', undefined],
+    [undefined, undefined, undefined, undefined],
+  ]);
+});
