@@ -9,6 +9,7 @@
  *                         source maps and declarations (types/) for ESM and CommonJS
  *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
+ *   dist/page.json        the page of `otel-hooks view`: its HTML, script and style as texts
  *   dist/otel-hooks.1     the man page; npm links it with the program
  *   dist/samples.json     the agents' payloads that `conformance` replays
  *   dist/THIRD-PARTY-LICENSES.txt
@@ -62,6 +63,7 @@ const common = {
     __VERSION__: JSON.stringify(manifest.version),
     __RE2__: JSON.stringify(['./re2.cjs', '../re2.cjs']),
     __PRICES__: JSON.stringify(['./prices.cjs', '../prices.cjs']),
+    __PAGE__: JSON.stringify(['./page.json', '../page.json']),
     __SAMPLES__: JSON.stringify(['./samples.json', '../samples.json']),
   },
   // Names stay, so that a stack trace in a bug report is readable; only the bin is minified completely.
@@ -170,6 +172,7 @@ for (const bundle of bundles) {
 }
 outputs.set('otel-hooks.cjs', await inlined(outputs.get('otel-hooks.cjs')));
 outputs.set('samples.json', samples());
+outputs.set('page.json', await page());
 for (const [name, text] of declarations()) outputs.set(join('types', name), text);
 const bundled = packagesOf(inputs);
 outputs.set('THIRD-PARTY-LICENSES.txt', licences(bundled));
@@ -290,6 +293,23 @@ function samples() {
   }
   for (const [agent, files] of Object.entries(found)) found[agent] = Object.fromEntries(Object.entries(files).sort());
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(found).sort())));
+}
+
+/** The page of `otel-hooks view`. The server sends its script and style as files of their own, since its policy allows no inline ones. */
+async function page() {
+  const result = await esbuild.build({
+    ...common,
+    entryPoints: { page: 'src/page/main.ts', style: 'src/page/page.css' },
+    outdir: 'dist',
+    platform: 'browser',
+    target: ['es2022', 'chrome123', 'firefox120', 'safari17.5'],
+    format: 'iife',
+    minify: true,
+  });
+  for (const path of Object.keys(result.metafile.inputs)) inputs.add(path);
+  const textOf = ending => result.outputFiles.find(({ path }) => path.endsWith(ending)).text;
+  const html = readFileSync(join(root, 'src/page/index.html'), 'utf8');
+  return Buffer.from(JSON.stringify({ html, script: textOf('page.js'), style: textOf('style.css') }));
 }
 
 /** The path of the program of the kicked process, relative to dist. */

@@ -53,7 +53,7 @@ interface Line {
 
 export async function run(words: Words, io: Io): Promise<number> {
   const order = orderOf(words, io);
-  const { isJson, isDry, found, unread, config, more } = order;
+  const { isJson, isDry, found, unread, more } = order;
   if (!isJson)
     io.out(partsText(more.parts) + announcement(found, isDry, order.which.metrics) + passedText(more.passed_over));
   if (found.length === 0 && (isDry || unread.length === 0)) {
@@ -62,14 +62,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     return order.isLess ? 1 : 0;
   }
   if (isDry) return showDryRun(order);
-  const mistakes = mistakesIn(config);
-  if (mistakes.length > 0) {
-    // Each event is imported only once, so an import without a destination would never send them.
-    for (const problem of mistakes) io.err(problemText(problem));
-    io.err('otel-hooks: no destination could be read off the configuration; nothing was imported.\n');
-    return 1;
-  }
-  return await importAndDeliver(order);
+  return await importInto(order, progressOf(io, isJson, found));
 }
 
 /** The sessions that were found, and how they are imported. */
@@ -127,7 +120,27 @@ function showDryRun(order: Order): number {
   return isLess ? 1 : 0;
 }
 
-async function importAndDeliver(order: Order): Promise<number> {
+/** The import of all transcripts, for a program that shows the progress itself. `err` gets what went wrong. */
+export function importOfAll(words: Words, io: Io) {
+  const order = orderOf({ flags: { ...words.flags, '--all': true, '--json': true }, rest: [] }, io);
+  return {
+    transcripts: order.found.length,
+    bytes: order.found.reduce((sum, each) => sum + each.sizeBytes, 0),
+    start: (progress: Progress): Promise<number> => importInto(order, progress),
+  };
+}
+
+async function importInto(order: Order, progress: Progress): Promise<number> {
+  const { io, config } = order;
+  const mistakes = mistakesIn(config);
+  if (mistakes.length === 0) return await importAndDeliver(order, progress);
+  // Each event is imported only once, so an import without a destination would never send them.
+  for (const problem of mistakes) io.err(problemText(problem));
+  io.err('otel-hooks: no destination could be read off the configuration; nothing was imported.\n');
+  return 1;
+}
+
+async function importAndDeliver(order: Order, progress: Progress): Promise<number> {
   const { io, isJson, state, config, surroundings, unread, more } = order;
   const delivery = {
     stateFolder: state,
@@ -139,7 +152,6 @@ async function importAndDeliver(order: Order): Promise<number> {
     print: isJson ? undefined : io.out,
     now: io.now,
   };
-  const progress = progressOf(io, isJson, order.found);
   // Events of hooks come first. The transcripts then add only events that no hook reported.
   await deliver({ ...delivery, waitMs: 1_000 });
   const done = await importAlone(order, progress);
@@ -192,7 +204,7 @@ export function mistakesIn(config: LoadedConfig): Problem[] {
   return [...config.problems, ...problems].filter(keepsFromDestinations);
 }
 
-interface Progress {
+export interface Progress {
   add(bytes: number, sessions: number): void;
   end(): void;
 }

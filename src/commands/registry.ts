@@ -277,6 +277,25 @@ export const commands: Command[] = [
     load: () => import('./show.ts'),
   },
   {
+    name: 'view',
+    summary: 'show sessions in the browser, from the journal of this machine',
+    usage: 'otel-hooks view [SESSION] [--no-open] [--port N]',
+    notes: [
+      'Starts a server on 127.0.0.1 and opens its page: a list of sessions with tokens and cost, and for each session a waterfall,',
+      'the attributes of each span, its context, turns and events. A running session grows on the page. The printed link has a token',
+      'that is valid until Ctrl-C ends the server. No request leaves the machine. If nothing was recorded yet, the page offers the',
+      'import of transcripts.',
+    ],
+    flags: [
+      { name: '--no-open', summary: 'print the address only' },
+      { name: '--port', value: 'N', summary: 'listen on this port (default: a free one)' },
+    ],
+    words: ['SESSION'],
+    mostWords: 1,
+    example: 'otel-hooks view --no-open',
+    load: () => import('./view.ts'),
+  },
+  {
     name: 'preview',
     summary: 'show the data that would be sent, byte for byte, without sending or changing anything',
     usage: 'otel-hooks preview [SESSION] [--raw DIR]',

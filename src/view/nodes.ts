@@ -10,9 +10,18 @@ import type { Node } from './tree.ts';
 
 const unlimited = { span: { attributes: 1_000, links: 1_000 }, log: { attributes: 1_000 } };
 
+/** Facts for mapping a span or a record for display, without the limits of a destination. */
+export const unlimitedFacts = (agent: string, session: string) => ({
+  agent,
+  session,
+  provider: undefined,
+  denyAsError: false,
+  limits: unlimited,
+});
+
 export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {
   const traces = new Map<string, Node[]>();
-  const facts = { agent, session, provider: undefined, denyAsError: false, limits: unlimited };
+  const facts = unlimitedFacts(agent, session);
   const add = (span: FinishedSpan, isOpenStill: boolean): void => {
     const { attributes, name, status } = readableSpan(mapSpan(span, facts, resourceOf({})));
     const node = nodeOf({

@@ -92,7 +92,12 @@ const rooms: Readonly<Record<string, Room>> = {
   problems: { sees: ['lib'], packages: [] },
   setup: { sees: ['lib', 'agents', 'problems', 'hook'], packages: [node] },
   journal: { sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
-  view: { sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store'], packages: [] },
+  view: {
+    sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store', 'page/data.ts'],
+    packages: [/^node:(crypto|http)$/],
+  },
+  // The page of `view`. It runs in a browser; the server shares the types of its values.
+  page: { sees: [], packages: [/^preact(\/hooks)?$/] },
   // Runs commands that a person agreed to; the project names them, the journal supplies their events.
   openhook: {
     sees: [
@@ -177,6 +182,7 @@ const rooms: Readonly<Record<string, Room>> = {
 /** Folders that only these folders import; the entry points compose the program and are left out. */
 const seenOnlyBy: Readonly<Record<string, readonly string[]>> = {
   view: ['commands', 'doctor'],
+  page: ['view', 'commands'],
   commands: [],
 };
 

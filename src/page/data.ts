@@ -1,0 +1,120 @@
+/** The values that the server of `otel-hooks view` sends to its page. */
+
+export interface SessionRow {
+  /** The name of the journal. */
+  key: string;
+  session: string;
+  agent: string;
+  firstMs: number;
+  lastMs: number;
+  state: 'running' | 'ended' | 'aborted';
+  isTrial: boolean;
+  repository?: string | undefined;
+  branch?: string | undefined;
+  cwd?: string | undefined;
+  models: string[];
+  risk?: string | undefined;
+  turns: number;
+  actions: number;
+  failed: number;
+  denied: number;
+  asked: number;
+  loops: number;
+  waitMs: number;
+  input?: number | undefined;
+  output?: number | undefined;
+  cacheRead?: number | undefined;
+  cacheWrite?: number | undefined;
+  reasoning?: number | undefined;
+  /** By price lists, or as the agent states it if no price is known. */
+  costUsd?: number | undefined;
+  unpricedTokens?: number | undefined;
+}
+
+export interface SessionList {
+  v: 1;
+  sessions: SessionRow[];
+  stateFolder: string;
+}
+
+export interface PageSpan {
+  id: string;
+  parent?: string | undefined;
+  trace: string;
+  kind: 'session' | 'turn' | 'plan' | 'subagent' | 'action' | 'chat';
+  name: string;
+  startMs: number;
+  endMs: number;
+  isOpen?: true | undefined;
+  error?: string | undefined;
+  isDenied?: true | undefined;
+  risk?: string | undefined;
+  /** When a person was asked, and for how long. */
+  askedMs?: number | undefined;
+  waitMs?: number | undefined;
+  /** Short texts, such as the outcome, the decision and its source. */
+  notes: string[];
+  /** The usage of a turn, a response, a subagent or a session. */
+  usage?: Usage | undefined;
+}
+
+export interface Usage {
+  input?: number | undefined;
+  output?: number | undefined;
+  cacheRead?: number | undefined;
+  cacheWrite?: number | undefined;
+  costUsd?: number | undefined;
+}
+
+export interface PageEvent {
+  atMs: number;
+  type: string;
+  level: string;
+  line: string;
+  /** The span to which the event belongs. */
+  span?: string | undefined;
+}
+
+/** The fill of the context after a response, or as the agent reports it; the share is present if its size is known. */
+export interface ContextPoint {
+  atMs: number;
+  tokens?: number | undefined;
+  share?: number | undefined;
+  isCompaction?: true | undefined;
+}
+
+/** A session, or the part of it that the page does not have yet. */
+export interface SessionPart {
+  v: 1;
+  row: SessionRow;
+  /** The page asks with these counts for the part after them. Another `made` means: begin again. */
+  made: string;
+  spans: PageSpan[];
+  /** All open spans; they replace the earlier open ones. */
+  open: PageSpan[];
+  events: PageEvent[];
+  context: ContextPoint[];
+  damagedLines: number;
+  /** Classes of content that the journal holds. */
+  content: string[];
+  /** The session that this one continues. */
+  previous?: string | undefined;
+  commits: string[];
+}
+
+export interface SpanDetails {
+  v: 1;
+  attributes: [name: string, value: string][];
+  links: string[];
+  records: { atMs: number; level: string; line: string; attributes: [name: string, value: string][] }[];
+}
+
+export interface ImportState {
+  v: 1;
+  state: 'possible' | 'running' | 'done' | 'failed' | 'none';
+  transcripts: number;
+  bytes: number;
+  doneTranscripts: number;
+  doneBytes: number;
+  message?: string | undefined;
+}

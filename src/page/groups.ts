@@ -1,0 +1,130 @@
+/** The filters, order, groups and totals of the list of sessions. */
+import type { SessionRow } from './data.ts';
+import { day } from './format.ts';
+
+export interface Choice {
+  search: string;
+  agent: string;
+  state: string;
+  /** Only sessions with failures, denials or risk. */
+  isTroubled: boolean;
+  sinceMs: number;
+  groupBy: Grouping;
+  sortBy: SortKey;
+  isAscending: boolean;
+}
+
+export const groupings = ['none', 'repository', 'agent', 'day', 'model'] as const;
+export type Grouping = (typeof groupings)[number];
+
+export type SortKey = 'firstMs' | 'length' | 'turns' | 'actions' | 'failed' | 'denied' | 'tokens' | 'costUsd';
+
+export const noChoice: Choice = {
+  search: '',
+  agent: '',
+  state: '',
+  isTroubled: false,
+  sinceMs: Number.NEGATIVE_INFINITY,
+  groupBy: 'none',
+  sortBy: 'firstMs',
+  isAscending: false,
+};
+
+export function tokensOf({ input, output }: SessionRow): number | undefined {
+  return input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
+}
+
+const values: { readonly [key in SortKey]: (row: SessionRow) => number | undefined } = {
+  firstMs: row => row.firstMs,
+  length: row => row.lastMs - row.firstMs,
+  turns: row => row.turns,
+  actions: row => row.actions,
+  failed: row => row.failed,
+  denied: row => row.denied,
+  tokens: tokensOf,
+  costUsd: row => row.costUsd,
+};
+
+export function chosen(rows: readonly SessionRow[], choice: Choice): SessionRow[] {
+  const words = choice.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const value = values[choice.sortBy];
+  const sign = choice.isAscending ? 1 : -1;
+  return rows
+    .filter(row => {
+      if (row.isTrial && words.length === 0) return false;
+      if (choice.agent !== '' && row.agent !== choice.agent) return false;
+      if (choice.state !== '' && row.state !== choice.state) return false;
+      if (row.lastMs < choice.sinceMs) return false;
+      const isRisky = row.risk === 'high' || row.risk === 'critical';
+      if (choice.isTroubled && row.failed + row.denied + row.loops === 0 && !isRisky) return false;
+      const text = [row.session, row.agent, row.repository, row.branch, row.cwd, ...row.models].join(' ').toLowerCase();
+      return words.every(word => text.includes(word));
+    })
+    .sort((a, b) => sign * ((value(a) ?? -1) - (value(b) ?? -1)) || (a.key < b.key ? -1 : 1));
+}
+
+export interface Totals {
+  sessions: number;
+  turns: number;
+  actions: number;
+  failed: number;
+  denied: number;
+  input?: number | undefined;
+  output?: number | undefined;
+  cacheRead?: number | undefined;
+  costUsd?: number | undefined;
+  /** Sessions with tokens that have no price. */
+  unpriced: number;
+}
+
+export function totalsOf(rows: readonly SessionRow[]): Totals {
+  const totals: Totals = { sessions: rows.length, turns: 0, actions: 0, failed: 0, denied: 0, unpriced: 0 };
+  for (const row of rows) {
+    for (const name of ['turns', 'actions', 'failed', 'denied'] as const) totals[name] += row[name];
+    for (const name of ['input', 'output', 'cacheRead', 'costUsd'] as const) {
+      const value = row[name];
+      if (value !== undefined) totals[name] = (totals[name] ?? 0) + value;
+    }
+    if ((row.unpricedTokens ?? 0) > 0) totals.unpriced += 1;
+  }
+  return totals;
+}
+
+const UNKNOWN = 'unknown';
+
+const nameIn: { readonly [grouping in Grouping]: (row: SessionRow) => string } = {
+  none: () => '',
+  repository: row => row.repository ?? UNKNOWN,
+  agent: row => row.agent,
+  day: row => day(row.firstMs),
+  model: row => row.models[0] ?? UNKNOWN,
+};
+
+export function grouped(rows: readonly SessionRow[], by: Grouping): Map<string, SessionRow[]> {
+  const groups = new Map<string, SessionRow[]>();
+  for (const row of rows) {
+    const name = nameIn[by](row);
+    if (!groups.get(name)?.push(row)) groups.set(name, [row]);
+  }
+  return groups;
+}
+
+/** The cost of each day, oldest first, without gaps, at most the last twelve weeks. */
+export function costByDay(
+  rows: readonly SessionRow[],
+  nowMs: number,
+): { day: string; costUsd: number; sessions: number }[] {
+  const days = new Map<string, { costUsd: number; sessions: number }>();
+  for (const row of rows) {
+    const found = days.get(day(row.firstMs)) ?? { costUsd: 0, sessions: 0 };
+    days.set(day(row.firstMs), { costUsd: found.costUsd + (row.costUsd ?? 0), sessions: found.sessions + 1 });
+  }
+  return Array.from({ length: CALENDAR_DAYS }, (_, i) => {
+    const at = new Date(nowMs);
+    at.setDate(at.getDate() - (CALENDAR_DAYS - 1 - i));
+    const name = day(at.getTime());
+    return { day: name, ...(days.get(name) ?? { costUsd: 0, sessions: 0 }) };
+  });
+}
+
+const CALENDAR_DAYS = 84;

@@ -1,0 +1,44 @@
+/** The rows of the waterfall: the tree of spans, without the children of collapsed ones. */
+import type { PageSpan } from './data.ts';
+
+export interface Row {
+  span: PageSpan;
+  level: number;
+  hasChildren: boolean;
+  isCollapsed: boolean;
+}
+
+/** A span whose parent is unknown is a root. Siblings are in order of time. Without recursion, for deep trees. */
+export function rowsOf(spans: readonly PageSpan[], collapsed: ReadonlySet<string>): Row[] {
+  const known = new Set(spans.map(({ id }) => id));
+  const children = new Map<string | undefined, PageSpan[]>();
+  for (const span of [...spans].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.id < b.id ? -1 : 1))) {
+    const parent =
+      span.parent !== undefined && known.has(span.parent) && span.parent !== span.id ? span.parent : undefined;
+    if (!children.get(parent)?.push(span)) children.set(parent, [span]);
+  }
+  const rows: Row[] = [];
+  const seen = new Set<string>();
+  const stack = (children.get(undefined) ?? []).map(span => ({ span, level: 1 })).reverse();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { span, level } = next;
+    if (seen.has(span.id)) continue;
+    seen.add(span.id);
+    const below = children.get(span.id) ?? [];
+    const isCollapsed = collapsed.has(span.id);
+    rows.push({ span, level, hasChildren: below.length > 0, isCollapsed });
+    if (!isCollapsed) stack.push(...below.map(child => ({ span: child, level: level + 1 })).reverse());
+  }
+  return rows;
+}
+
+/** The first and the last time of all spans. */
+export function timesOf(spans: readonly PageSpan[]): { fromMs: number; toMs: number } {
+  let fromMs = Number.POSITIVE_INFINITY;
+  let toMs = Number.NEGATIVE_INFINITY;
+  for (const { startMs, endMs } of spans) {
+    fromMs = Math.min(fromMs, startMs);
+    toMs = Math.max(toMs, endMs);
+  }
+  return spans.length === 0 ? { fromMs: 0, toMs: 1 } : { fromMs, toMs: Math.max(toMs, fromMs + 1) };
+}

@@ -1,0 +1,259 @@
+/** The values of the page of `otel-hooks view`, read from the journals. */
+import { randomUUID } from 'node:crypto';
+import { step } from '../assemble/assemble.ts';
+import type { FinishedRecord, FinishedSpan, Sums } from '../assemble/finished.ts';
+import type { FoldState } from '../assemble/state.ts';
+import { type Event, factsOf } from '../event/event.ts';
+import { eventsIn, foldFrom, partOf } from '../journal/journal-events.ts';
+import { openSpans } from '../journal/replay.ts';
+import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
+import { asShown } from '../lib/shown.ts';
+import type { ContextPoint, PageEvent, PageSpan, SessionPart, SessionRow, SpanDetails, Usage } from '../page/data.ts';
+import type { Store } from '../store/store.ts';
+import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
+import { lineOf } from '../telemetry/line.ts';
+import { levelOf, mapRecord } from '../telemetry/logs.ts';
+import { resourceOf } from '../telemetry/resource.ts';
+import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
+import { mapSpan } from '../telemetry/spans.ts';
+import { unlimitedFacts } from './nodes.ts';
+import { nodeOf } from './span-node.ts';
+import { isTrial } from './trial-sessions.ts';
+
+/** The longest text of the page, in characters. */
+const LONGEST = 4_000;
+
+/** A text of unknown authors, for display. */
+function shownText(text: string): string {
+  const shown = asShown(text.slice(0, LONGEST));
+  return text.length > LONGEST ? `${shown} … (${text.length - LONGEST} more characters)` : shown;
+}
+
+const shownName = (text: string): string => (text.length > 200 ? `${asShown(text.slice(0, 200))}…` : asShown(text));
+
+export function listedSessions(store: Store): SessionRow[] {
+  const rows = [...sessionIndex(store)].map(([key, entry]) => rowOf(key, entry));
+  return rows.sort((a, b) => b.lastMs - a.lastMs || (a.key < b.key ? -1 : 1));
+}
+
+function rowOf(key: string, entry: IndexedSession): SessionRow {
+  const counts = countsOf(entry);
+  const { session, agent, firstMs, lastMs, state, repository, branch, cwd, models, risk } = entry;
+  const { turns, actions, failed, denied, asked, loops, waitMs } = counts;
+  const { input, output, cacheRead, cacheWrite, reasoning, unpricedTokens } = counts;
+  return {
+    ...{ key, firstMs, lastMs, state, risk, turns, actions, failed, denied, asked, loops, waitMs },
+    ...{ input, output, cacheRead, cacheWrite, reasoning, unpricedTokens },
+    session: shownName(session),
+    agent: shownName(agent),
+    isTrial: isTrial(session),
+    repository: repository && shownName(repository),
+    branch: branch && shownName(branch),
+    cwd: cwd && shownName(cwd),
+    models: models.map(shownName),
+    costUsd: counts.costUsd ?? counts.statedCostUsd,
+  };
+}
+
+/** Follows one journal: each update folds the new lines alone. */
+export class SessionFeed {
+  private readonly key: string;
+  private made = '';
+  private source: { agent: string; session: string; fold: FoldState } | undefined;
+  private endBytes = 0;
+  private lastAt = '';
+  private finished: FinishedSpan[] = [];
+  private open: FinishedSpan[] = [];
+  private spans: PageSpan[] = [];
+  private events: PageEvent[] = [];
+  private context: ContextPoint[] = [];
+  private records = new Map<string, FinishedRecord[]>();
+  private damagedLines = 0;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  /** Reads the lines that were added. Returns false if there is no such journal. */
+  update(store: Store): boolean {
+    const sizeBytes = store.journalSizes().get(this.key);
+    if (sizeBytes === undefined) return false;
+    if (sizeBytes < this.endBytes || this.source === undefined) this.restart();
+    for (;;) {
+      const part = partOf(store, { key: this.key, from: this.endBytes, sizeBytes });
+      if (part === undefined) break;
+      if (part.endBytes < this.endBytes) this.restart();
+      else this.add(part.lines);
+      this.endBytes = part.endBytes;
+    }
+    if (this.source !== undefined) this.open = openSpans(this.source, this.lastAt);
+    return this.source !== undefined;
+  }
+
+  private restart(): void {
+    this.made = randomUUID();
+    this.source = undefined;
+    this.endBytes = 0;
+    this.finished = [];
+    this.spans = [];
+    this.events = [];
+    this.context = [];
+    this.records = new Map();
+    this.damagedLines = 0;
+  }
+
+  private add(lines: string): void {
+    const events = eventsIn(lines);
+    this.damagedLines += lines.split('\n').filter(line => line !== '').length - events.length;
+    const [first] = events;
+    if (first === undefined) return;
+    this.source ??= foldFrom(first);
+    for (const event of events) this.addEvent(event, this.source);
+  }
+
+  private addEvent(event: Event, { agent, fold }: NonNullable<SessionFeed['source']>): void {
+    this.lastAt = event.timestamp;
+    const { spans, records } = step(fold, event);
+    for (const span of spans) {
+      this.finished.push(span);
+      this.spans.push(this.pageSpan(span));
+    }
+    let id: string | undefined;
+    for (const record of records) {
+      id = spanIdOf(agent, record.span);
+      if (!this.records.get(id)?.push(record)) this.records.set(id, [record]);
+    }
+    const facts = factsOf(event) ?? {};
+    const level = levelOf(event, facts);
+    const atMs = Date.parse(event.timestamp);
+    if (isNotable(event, level))
+      this.events.push({
+        atMs,
+        type: event.event_type,
+        level,
+        line: shownText(withoutId(lineOf(event, facts))),
+        span: id,
+      });
+    this.addContext(event, spans, atMs);
+  }
+
+  /** The fill of the main agent's context, by its reports and its responses. */
+  private addContext(event: Event, spans: readonly FinishedSpan[], atMs: number): void {
+    if (event.parent_session_id !== undefined) return;
+    if (event.event_type === 'Context.Compaction')
+      this.context.push({ atMs, tokens: event.data.tokens_after, isCompaction: true });
+    if (event.event_type === 'Context.UntilCompaction') {
+      const { tokens_used: tokens, percentage_used: percent } = event.data;
+      this.context.push({ atMs, tokens, share: percent === undefined ? undefined : percent / 100 });
+    }
+    for (const span of spans) {
+      if (span.kind !== 'chat' || span.subagent !== undefined || span.sum !== undefined) continue;
+      if (span.input !== undefined) this.context.push({ atMs: span.endMs, tokens: span.input });
+    }
+  }
+
+  /** The part of the session that a page with these counts does not have. */
+  part(row: SessionRow, had: { made: string; spans: number; events: number; context: number }): SessionPart {
+    const isSame = had.made === this.made;
+    const from = isSame ? had : { spans: 0, events: 0, context: 0 };
+    const sessions = [...this.finished, ...this.open].filter(span => span.kind === 'session');
+    const previous = sessions.find(span => span.previous !== undefined)?.previous;
+    return {
+      v: 1,
+      row,
+      made: this.made,
+      spans: this.spans.slice(from.spans),
+      open: this.open.map(span => ({ ...this.pageSpan(span), error: undefined, isOpen: true })),
+      events: this.events.slice(from.events),
+      context: this.context.slice(from.context),
+      damagedLines: this.damagedLines,
+      content: contentIn([...this.finished, ...this.open]),
+      previous: previous && shownName(previous),
+      commits: [...new Set(sessions.flatMap(span => span.commits ?? []))].map(shownName),
+    };
+  }
+
+  details(id: string): SpanDetails | undefined {
+    const { source } = this;
+    const span = [...this.open, ...this.finished].find(each => source && spanIdOf(source.agent, each.key) === id);
+    if (source === undefined || span === undefined) return undefined;
+    const facts = unlimitedFacts(source.agent, source.session);
+    const { attributes } = readableSpan(mapSpan(span, facts, resourceOf({})));
+    const records = (this.records.get(id) ?? []).slice(0, MOST_RECORDS).map(each => {
+      const { hrTime, severityText, body, attributes } = readableRecord(mapRecord(each, facts, resourceOf({})));
+      return {
+        atMs: hrTime[0] * 1_000 + hrTime[1] / 1e6,
+        level: severityText ?? '',
+        line: shownText(withoutId(String(body))),
+        attributes: namedTexts(attributes),
+      };
+    });
+    const links = span.links.map(({ type, trace }) => `${type}: ${traceIdOf(trace)}`);
+    return { v: 1, attributes: namedTexts(attributes), links, records };
+  }
+
+  private pageSpan(span: FinishedSpan): PageSpan {
+    const { agent = '', session = '' } = this.source ?? {};
+    const { attributes, name, status } = readableSpan(mapSpan(span, unlimitedFacts(agent, session), resourceOf({})));
+    const node = nodeOf({
+      spanId: spanIdOf(agent, span.key),
+      parentSpanId: span.parent && spanIdOf(agent, span.parent),
+      name,
+      startMs: span.startMs,
+      endMs: span.endMs,
+      isError: status.code === 2,
+      attributes,
+    });
+    return {
+      id: node.id,
+      parent: node.parent,
+      trace: traceIdOf(span.trace),
+      kind: span.kind,
+      name: shownName(node.name),
+      startMs: span.startMs,
+      endMs: span.endMs,
+      error: node.error && shownName(node.error),
+      isDenied: (span.kind === 'action' && span.decision?.outcome === 'deny') || undefined,
+      risk: span.risk?.level,
+      notes: node.notes.map(shownName),
+      ...(span.kind === 'action' ? { askedMs: span.askedMs, waitMs: span.waitMs } : {}),
+      usage: spanUsage(span),
+    };
+  }
+}
+
+const MOST_RECORDS = 200;
+
+/** The line ends with the first digits of the id of the event, which only back ends need. */
+const withoutId = (line: string): string => line.replace(/ [0-9a-f]{8}$/, '');
+
+const namedTexts = (attributes: object): [string, string][] =>
+  Object.entries(attributes)
+    .map(([name, value]): [string, string] => [
+      shownName(name),
+      shownText(typeof value === 'string' ? value : (JSON.stringify(value) ?? '')),
+    ])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+
+function spanUsage(span: FinishedSpan): Usage | undefined {
+  if (span.kind === 'action' || span.kind === 'plan') return undefined;
+  const used: Partial<Sums> = span.kind === 'chat' ? span : span.usage;
+  const { input, output, cacheRead, cacheWrite } = used;
+  const costUsd = used.pricedUsd ?? used.costUsd;
+  return { input, output, cacheRead, cacheWrite, costUsd };
+}
+
+/** Everyday events are spans already; these are the ones that a reader looks for. */
+const isNotable = (event: Event, level: string): boolean =>
+  level !== 'INFO' ||
+  /^(Context\.Compaction|Retry\.|Policy\.|Session\.|vendor\.otel-hooks\.(Budget|Repository))/.test(event.event_type);
+
+/** The classes of content that the journal holds. */
+function contentIn(spans: readonly FinishedSpan[]): string[] {
+  const held = new Set<string>();
+  for (const span of spans) {
+    if (!('content' in span)) continue;
+    for (const [name, value] of Object.entries(span.content ?? {})) if (value !== undefined) held.add(name);
+  }
+  return [...held].sort();
+}

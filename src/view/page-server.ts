@@ -1,0 +1,305 @@
+/**
+ * The server of `otel-hooks view`. It listens on 127.0.0.1 only.
+ *
+ * Web pages of other origins can send requests to it, so it answers only requests whose Host header is its own address
+ * and whose Origin header, if there is one, is its own origin. The link that the command prints has a token; the server
+ * exchanges it for a cookie (SameSite=Strict, HttpOnly), and the data is sent only to requests with this cookie. The
+ * policy of the page permits scripts and styles of this server alone, so that a text of a session cannot run as code.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { ImportState, SessionList } from '../page/data.ts';
+import type { Store } from '../store/store.ts';
+import { listedSessions, SessionFeed } from './page-data.ts';
+
+export interface PageFiles {
+  readonly html: string;
+  readonly script: string;
+  readonly style: string;
+}
+
+/** Finds transcripts that no hook reported, and imports them. */
+export interface Importer {
+  state(): ImportState;
+  start(): void;
+}
+
+export interface PageOptions {
+  /** Opens the state folder for reading; undefined as long as there is none. */
+  open: () => Store | undefined;
+  stateFolder: string;
+  files: PageFiles;
+  importer: Importer;
+  port?: number | undefined;
+}
+
+export interface PageServer {
+  /** The link with the token. */
+  readonly link: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** The disk is looked at twice a second while a page is open, and not at all otherwise. */
+const LOOK_MS = 500;
+/** A browser or a proxy may close a connection that is silent for longer. */
+const ALIVE_MS = 15_000;
+const MOST_FEEDS = 3;
+const MOST_LISTENERS = 64;
+
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+export async function servePage(options: PageOptions): Promise<PageServer> {
+  const page = new Page(options);
+  const server = createServer({ requestTimeout: 10_000 }, (request, response) => page.answer(request, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as { port: number };
+  page.port = port;
+  return { link: `http://127.0.0.1:${port}/?token=${page.token}`, port, close: () => closed(server, page) };
+}
+
+async function closed(server: Server, page: Page): Promise<void> {
+  page.end();
+  await new Promise<void>(resolve => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+interface Listener {
+  response: ServerResponse;
+  /** The journal that the page shows; undefined: the list. */
+  key: string | undefined;
+  seen: string;
+}
+
+class Page {
+  readonly token = randomBytes(24).toString('hex');
+  port = 0;
+  private readonly cookie = randomBytes(24).toString('hex');
+  private readonly options: PageOptions;
+  private readonly feeds = new Map<string, SessionFeed>();
+  private readonly listeners = new Set<Listener>();
+  private timer: NodeJS.Timeout | undefined;
+  private aliveMs = 0;
+
+  constructor(options: PageOptions) {
+    this.options = options;
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    try {
+      this.route(request, response);
+    } catch (error) {
+      if (response.headersSent) response.destroy();
+      else if (error instanceof Refusal) failed(response, error.status, error.message);
+      else failed(response, 500, `The server could not read the state folder: ${String(error)}`);
+    }
+  }
+
+  private route(request: IncomingMessage, response: ServerResponse): void {
+    const { method, headers } = request;
+    const origins = [`http://127.0.0.1:${this.port}`, `http://localhost:${this.port}`];
+    const own = origins.find(each => each === `http://${headers.host}`);
+    if (own === undefined) throw new Refusal(403, 'The Host header is not the address of this server.');
+    const site = headers['sec-fetch-site'];
+    const isForeign = site !== undefined && site !== 'none' && site !== 'same-origin';
+    if ((headers.origin !== undefined && headers.origin !== own) || isForeign)
+      throw new Refusal(403, 'The request comes from another site.');
+    const url = new URL(request.url ?? '/', own);
+    const isImport = url.pathname === '/api/import' && method === 'POST';
+    // A page of another site cannot send a POST without an Origin header.
+    if (isImport && headers.origin === undefined) throw new Refusal(403, 'The request has no Origin header.');
+    if (method !== 'GET' && !isImport) throw new Refusal(405, 'The server answers GET requests.');
+    const { files } = this.options;
+    if (url.pathname === '/page.js') sent(response, 'text/javascript', files.script);
+    else if (url.pathname === '/page.css') sent(response, 'text/css', files.style);
+    else if (url.pathname === '/') this.sendPage(url, headers.cookie, response);
+    else {
+      if (!this.isKnown(headers.cookie)) throw new Refusal(401, EXPIRED);
+      if (isImport) this.options.importer.start();
+      this.sendData(url, response);
+    }
+  }
+
+  private sendPage(url: URL, cookie: string | undefined, response: ServerResponse): void {
+    if (isEqual(url.searchParams.get('token') ?? '', this.token)) {
+      // The address without the token stays in the history of the browser. The fragment of the link is kept.
+      const value = `${this.cookieName()}=${this.cookie}; HttpOnly; SameSite=Strict; Path=/`;
+      response.writeHead(303, { ...HEADERS, location: '/', 'set-cookie': value }).end();
+      return;
+    }
+    if (this.isKnown(cookie)) sent(response, 'text/html', this.options.files.html);
+    else response.writeHead(401, { ...HEADERS, 'content-type': 'text/html; charset=utf-8' }).end(refusal(EXPIRED));
+  }
+
+  private sendData({ pathname, searchParams: words }: URL, response: ServerResponse): void {
+    const key = words.get('key') ?? undefined;
+    if (pathname === '/api/sessions') json(response, this.list());
+    else if (pathname === '/api/import') json(response, this.options.importer.state());
+    else if (pathname === '/api/live') this.listen(response, key);
+    else if (pathname === '/api/session' || pathname === '/api/span')
+      json(response, this.ofSession(key, words, pathname === '/api/span'));
+    else throw new Refusal(404, 'The server has no such address.');
+  }
+
+  private ofSession(key: string | undefined, words: URLSearchParams, isSpan: boolean): object {
+    const store = this.options.open();
+    try {
+      const row = store && listedSessions(store).find(each => each.key === key || each.session === key);
+      const feed = store && row && this.feed(store, row.key);
+      if (feed === undefined || row === undefined)
+        throw new Refusal(404, 'No session has this id on this machine; it may have been erased.');
+      if (isSpan) {
+        const details = feed.details(words.get('id') ?? '');
+        if (details === undefined) throw new Refusal(404, 'The session has no such span.');
+        return details;
+      }
+      const count = (name: string): number => Number(words.get(name) ?? 0) || 0;
+      const had = { spans: count('spans'), events: count('events'), context: count('context') };
+      return feed.part(row, { made: words.get('made') ?? '', ...had });
+    } finally {
+      store?.close();
+    }
+  }
+
+  private list(): SessionList {
+    const store = this.options.open();
+    try {
+      const { stateFolder } = this.options;
+      return { v: 1, sessions: store === undefined ? [] : listedSessions(store), stateFolder };
+    } finally {
+      store?.close();
+    }
+  }
+
+  /** The feeds of the sessions that were shown last stay in memory. */
+  private feed(store: Store, key: string): SessionFeed | undefined {
+    const feed = this.feeds.get(key) ?? new SessionFeed(key);
+    this.feeds.delete(key);
+    if (!feed.update(store)) return undefined;
+    this.feeds.set(key, feed);
+    const [oldest] = this.feeds.keys();
+    if (this.feeds.size > MOST_FEEDS && oldest !== undefined) this.feeds.delete(oldest);
+    return feed;
+  }
+
+  // ------------------------------------------------------------ live
+
+  private listen(response: ServerResponse, key: string | undefined): void {
+    if (this.listeners.size >= MOST_LISTENERS) throw new Refusal(503, 'Too many pages are open.');
+    response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
+    const listener = { response, key, seen: this.signs().of(key) };
+    response.write('event: open\ndata: {}\n\n');
+    this.listeners.add(listener);
+    response.on('close', () => {
+      this.listeners.delete(listener);
+      if (this.listeners.size === 0) this.end();
+    });
+    this.timer ??= setInterval(() => this.look(), LOOK_MS);
+  }
+
+  private look(): void {
+    let signs: ReturnType<Page['signs']>;
+    try {
+      signs = this.signs();
+    } catch {
+      // The folder cannot be read at the moment. The requests of the page say so.
+      return;
+    }
+    this.aliveMs += LOOK_MS;
+    for (const listener of this.listeners) {
+      const sign = signs.of(listener.key);
+      if (sign !== listener.seen) listener.response.write('event: changed\ndata: {}\n\n');
+      else if (this.aliveMs >= ALIVE_MS) listener.response.write(': alive\n\n');
+      listener.seen = sign;
+    }
+    if (this.aliveMs >= ALIVE_MS) this.aliveMs = 0;
+  }
+
+  /** Texts that change when a journal changes, or any journal. */
+  private signs(): { of(key: string | undefined): string } {
+    const store = this.options.open();
+    const sizes = store?.journalSizes() ?? new Map<string, number>();
+    store?.close();
+    let bytes = 0;
+    for (const size of sizes.values()) bytes += size;
+    const all = `${sizes.size} ${bytes}`;
+    return { of: key => (key === undefined ? all : String(sizes.get(key) ?? all)) };
+  }
+
+  end(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  // ------------------------------------------------------------ access
+
+  /** Cookies belong to a host with all its ports. */
+  private cookieName(): string {
+    return `otel_hooks_view_${this.port}`;
+  }
+
+  private isKnown(cookies = ''): boolean {
+    const start = `${this.cookieName()}=`;
+    return cookies.split('; ').some(each => each.startsWith(start) && isEqual(each.slice(start.length), this.cookie));
+  }
+}
+
+/** A request that gets no data, with the status and the reason. */
+class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const EXPIRED = 'This link is not valid, or no longer valid: each start of the server makes a new one.';
+
+function isEqual(text: string, secret: string): boolean {
+  const [given, known] = [Buffer.from(text), Buffer.from(secret)];
+  return given.length === known.length && timingSafeEqual(given, known);
+}
+
+function sent(response: ServerResponse, type: string, text: string): void {
+  response.writeHead(200, { ...HEADERS, 'content-type': `${type}; charset=utf-8` }).end(text);
+}
+
+function json(response: ServerResponse, value: object): void {
+  response.writeHead(200, { ...HEADERS, 'content-type': 'application/json' }).end(JSON.stringify(value));
+}
+
+function failed(response: ServerResponse, status: number, what: string): void {
+  response.writeHead(status, { ...HEADERS, 'content-type': 'application/json' });
+  response.end(JSON.stringify({ v: 1, error: what, next: NEXT }));
+}
+
+const NEXT = 'otel-hooks view';
+
+const refusal = (what: string): string => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>otel-hooks</title><link rel="stylesheet" href="/page.css"></head>
+<body><main class="refusal"><h1>No access</h1><p>${what}</p><p>Next: run <code>${NEXT}</code> and open the new link.</p></main></body></html>
+`;
