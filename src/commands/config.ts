@@ -1,11 +1,12 @@
 import { dirname } from 'node:path';
 import { type Beyond, shownJson, shownValue } from '../config/config.ts';
 import { destinationsOf } from '../config/destinations.ts';
+import { exposuresOf } from '../config/exposures.ts';
 import { type LoadedConfig, trustProject } from '../config/files.ts';
 import { jsonSchema, keys } from '../config/schema.ts';
 import { realPathOf } from '../lib/real-path.ts';
 import { asShown } from '../lib/shown.ts';
-import type { Problem } from '../problems/problem.ts';
+import { isNote, type Problem } from '../problems/problem.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { getKey, setKey, unsetKey } from './config-edit.ts';
 import { foldersOf } from './place.ts';
@@ -25,7 +26,9 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (words.flags['--trust']) {
     return await trust(config, words, io);
   }
-  const problems = [...config.problems, ...destinationsOf(config).problems];
+  const { destinations, problems: mistakes } = destinationsOf(config);
+  const exposures = exposuresOf(destinations, io.env);
+  const problems = [...config.problems, ...mistakes, ...exposures];
   const shown = keys.filter(key => config.values[key] !== undefined);
   if (words.flags['--json']) {
     const values = Object.fromEntries(
@@ -54,7 +57,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     );
     for (const problem of problems) io.err(problemText(problem));
   }
-  return problems.length > 0 ? 1 : 0;
+  return problems.every(problem => isNote(problem) && exposures.includes(problem)) ? 0 : 1;
 }
 
 /** Shows the rights that the project's file asks for, and asks the user. The user agrees to the text that was shown. */

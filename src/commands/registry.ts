@@ -249,6 +249,11 @@ export const commands: Command[] = [
       { name: '--cert', value: 'FILE', summary: 'the certificate chain (PEM), for TLS' },
       { name: '--key', value: 'FILE', summary: 'its key (PEM)' },
       { name: '--client-ca', value: 'FILE', summary: 'only senders with a certificate of this authority (PEM)' },
+      {
+        name: '--require-signature',
+        value: 'JWKS',
+        summary: 'only bodies that one of these public keys signed (a JWKS, a JWK or PEM)',
+      },
       { name: '--rate', value: 'N', summary: 'requests per second of one client (default 20000; 0 for any number)' },
       { name: '--rotate-token', summary: 'make a new token and exit; the former one is refused within a second' },
       { name: '--print-unit', value: 'KIND', summary: 'print a service file and exit: systemd or launchd' },

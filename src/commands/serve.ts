@@ -1,6 +1,8 @@
+import type { KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { collectAlone } from '../lib/garbage.ts';
+import { publicKeys } from '../lib/jws.ts';
 import { readKey } from '../lib/private-file.ts';
 import { FileRefused, readRegularFile } from '../lib/regular-file.ts';
 import type { Problem } from '../problems/problem.ts';
@@ -39,7 +41,8 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
   try {
     const token = { file, isGiven: given !== undefined };
-    return await serve({ ...listen, rate, tls: tlsOf(words), ...token, isJson }, words, io);
+    const signers = signersOf(words, io);
+    return await serve({ ...listen, rate, tls: tlsOf(words), signers, ...token, isJson }, words, io);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     io.err(problemText(error.problem));
@@ -52,6 +55,7 @@ interface Serving {
   port: number;
   rate: number;
   tls: Tls | undefined;
+  signers: readonly KeyObject[] | undefined;
   /** The token's file. */
   file: string;
   isGiven: boolean;
@@ -59,7 +63,7 @@ interface Serving {
 }
 
 async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
-  const { host, port, rate, tls, file, isGiven, isJson } = serving;
+  const { host, port, rate, tls, signers, file, isGiven, isJson } = serving;
   collectAlone();
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const isPlain = tls === undefined && words.flags['--tls-elsewhere'] === undefined;
@@ -79,6 +83,7 @@ async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
     host,
     port,
     tls,
+    signers,
     allowedHosts: allowedHostsOf(words),
     stateFolder: state,
     token,
@@ -128,6 +133,15 @@ function allowedHostsOf(words: Words): string[] {
   for (const name of names)
     if (!/^[A-Za-z0-9._-]+$/.test(name)) throw new UsageError(`--allow-host takes names without a port, not ${name}`);
   return names;
+}
+
+/** The keys of `--require-signature`. A file without a key would refuse every sender. */
+function signersOf(words: Words, io: Io): KeyObject[] | undefined {
+  const file = flagText(words, '--require-signature');
+  if (file === undefined) return undefined;
+  const keys = publicKeys(readPem(resolve(io.cwd, file), readCertificate).toString());
+  if (keys.length === 0) throw new UsageError(`--require-signature: ${file} holds no public Ed25519 key`);
+  return keys;
 }
 
 function tlsOf(words: Words): Tls | undefined {

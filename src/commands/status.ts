@@ -1,5 +1,6 @@
 import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
+import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
@@ -55,7 +56,7 @@ function setUpOf(words: Words, io: Io): SetUp {
     found,
     agents: found.map(rowOf),
     providers: inUse.destinations.map(each => providerRow(each, config)),
-    problems: [...config.problems, ...inUse.problems, ...unreadable],
+    problems: [...config.problems, ...inUse.problems, ...exposuresOf(inUse.destinations, io.env), ...unreadable],
   };
 }
 

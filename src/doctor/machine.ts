@@ -4,6 +4,7 @@
 import fs from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { destinationsInUse } from '../config/destinations.ts';
+import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { factsOf, keys } from '../config/schema.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
@@ -68,7 +69,7 @@ function realOf(path: string): string | undefined {
   }
 }
 
-function configFindings({ config, named }: Machine): Finding[] {
+function configFindings({ config, named, env }: Machine): Finding[] {
   const { destinations, problems } = destinationsInUse(config, named);
   const found = [...config.problems, ...problems].map(each => problem('configuration', undefined, each));
   const origins = Object.entries(config.origins)
@@ -76,9 +77,11 @@ function configFindings({ config, named }: Machine): Finding[] {
     .map(([key, origin]) => `${key} from ${origin}`);
   const files = [config.globalFile, ...(config.projectFile === undefined ? [] : [config.projectFile])];
   const text = `${files.join(', ')}${origins.length > 0 ? ` (${origins.join(', ')})` : ''}`;
-  if (found.length > 0) return found;
-  if (destinations.length > 0) return [fine('configuration', undefined, text)];
+  const exposures = exposuresOf(destinations, env).map(each => problem('configuration', undefined, each));
+  if (found.length > 0) return [...found, ...exposures];
+  if (destinations.length > 0) return [fine('configuration', undefined, text), ...exposures];
   return [
+    ...exposures,
     {
       check: 'configuration',
       state: 'unknown',

@@ -13,6 +13,9 @@ import {
 } from 'node:crypto';
 import { fieldsOf, isFields, text } from './read.ts';
 
+/** The header with a detached JWS over the body, before compression. */
+export const SIGNATURE = 'agent-hooks-signature';
+
 export interface PublicJwk {
   kty: 'OKP';
   crv: 'Ed25519';

@@ -26,6 +26,8 @@ export type Problem =
   | { code: 'provider-incomplete'; provider: string; key: string }
   | { code: 'endpoint-signal-path'; endpoint: string; used: string; from: string }
   | { code: 'endpoint-grpc-port'; endpoint: string; from: string }
+  | { code: 'endpoint-cleartext'; endpoint: string }
+  | { code: 'endpoint-unsigned'; endpoint: string }
   | { code: 'endpoint-missing'; signals: readonly string[]; key: string }
   | { code: 'credentials-withheld'; key: string; from: string; endpoint: string }
   | { code: 'delivery-failing'; endpoint: string; signal: string; why: string; failures: number }
@@ -113,8 +115,11 @@ const ofPin: ReadonlySet<Problem['code']> = new Set([
 ]);
 export const isOfPin = ({ code }: Problem): boolean => ofPin.has(code);
 
-/** Notes need no action by the user. */
-export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path' || code === 'session-silenced';
+/** Notes and warnings: the program works as it was told to, so no exit code reports them. */
+export const isNote = ({ code }: Problem): boolean => notes.has(code);
+const notes: ReadonlySet<Problem['code']> = new Set([
+  ...(['endpoint-signal-path', 'session-silenced', 'endpoint-cleartext', 'endpoint-unsigned'] as const),
+]);
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
 interface Setting {
@@ -241,6 +246,14 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'endpoint-signal-path': ({ endpoint, used, from }) => ({
     what: `${from}: ${endpoint} ends in one signal's path; ${used} is used as the base of all signals.`,
     next: `set it to ${used}.`,
+  }),
+  'endpoint-cleartext': ({ endpoint }) => ({
+    what: `${endpoint} is outside of this network, and data leaves for it in cleartext: others on the way can read and change it.`,
+    next: 'use an https:// address, or a collector on this machine that sends over TLS.',
+  }),
+  'endpoint-unsigned': ({ endpoint }) => ({
+    what: `events leave for ${endpoint} without a signature, so its receiver cannot verify who sent them.`,
+    next: 'run `otel-hooks signing-key`, set `hooks.sign_key` to the file that it names, and give the receiver the public part.',
   }),
   'endpoint-grpc-port': ({ endpoint, from }) => ({
     what: `${from}: ${endpoint} has the port of OTLP over gRPC, which otel-hooks does not support; it sends there nevertheless.`,

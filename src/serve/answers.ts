@@ -34,6 +34,7 @@ export const refusals = {
   browser: refusal(403, 'door/browser', 'browsers are not answered'),
   host: refusal(421, 'door/host', 'the Host header names another server'),
   token: refusal(401, 'door/token', 'Authorization: Bearer with the token is needed', { 'www-authenticate': 'Bearer' }),
+  unsigned: refusal(401, 'signature', 'a signature is needed: one header agent-hooks-signature with a detached JWS'),
   protocol: refusal(400, 'door/protocol', 'only HTTP/1.0 and HTTP/1.1 are answered'),
   path: refusal(404, 'path', 'there are /v1/events, /hooks/<agent>, /metrics, /healthz and /readyz'),
   otlp: refusal(

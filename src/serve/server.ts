@@ -9,12 +9,13 @@
  * Everything is bounded: heads by Node's parser, bodies one by one (answers.ts) and together (bodies.ts), time by
  * SLOWEST_MS, connections by MOST_CONNECTIONS (connections.ts).
  */
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { agentNamed } from '../agents/index.ts';
 import { travellingFrom } from '../hook/environment.ts';
+import { SIGNATURE, verifyDetached } from '../lib/jws.ts';
 import {
   type Answer,
   faulty,
@@ -43,6 +44,8 @@ export interface EventServerOptions {
   host: string;
   port: number;
   tls?: Tls | undefined;
+  /** The keys of senders. With them, a body without a signature by one of these keys is refused. */
+  signers?: readonly KeyObject[] | undefined;
   /** Names that a Host header may carry beside the server's own ones. */
   allowedHosts?: readonly string[];
   stateFolder: string;
@@ -221,8 +224,11 @@ class EventRequests {
     // The sender waits for this answer to `Expect: 100-continue`.
     if (request.headers.expect !== undefined) response.writeContinue();
     releaseBody = this.#bodies.read(request, mostBytesOf(route), read => {
-      if ('body' in read) this.#receive(read.body, accepted, reply);
-      else reply(answersToBody[read.refused](route));
+      if ('body' in read) {
+        const unsigned = this.#refusalOfSignature(read.body, request);
+        if (unsigned !== undefined) reply(unsigned);
+        else this.#receive(read.body, accepted, reply);
+      } else reply(answersToBody[read.refused](route));
     });
   }
 
@@ -271,6 +277,16 @@ class EventRequests {
     if (declaredBytes > mostBytesOf(route)) return tooLarge(route);
     if (!this.#bodies.hasRoomFor(declaredBytes)) return refusals.bodies;
     return packingOf(headers['content-encoding']) === undefined ? refusals.encoding : undefined;
+  }
+
+  /** The signature is over the unpacked body, in one header. */
+  #refusalOfSignature(body: Buffer, request: http.IncomingMessage): Answer | undefined {
+    const { signers } = this.#options;
+    if (signers === undefined) return undefined;
+    const signature = request.headers[SIGNATURE];
+    if (typeof signature !== 'string' || comesTwice(SIGNATURE, request)) return refusals.unsigned;
+    const verified = verifyDetached(body, signature, signers);
+    return verified.ok ? undefined : refusal(401, 'signature', `the signature is not valid: ${verified.why}`);
   }
 
   #receive(body: Buffer, request: AcceptedRequest, reply: Reply): void {

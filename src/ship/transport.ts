@@ -11,7 +11,7 @@ import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip, gzip, inflate } from 'node:zlib';
 import type { Destination, Signal, Target } from '../config/destinations.ts';
-import { signDetached, signingKey } from '../lib/jws.ts';
+import { SIGNATURE, signDetached, signingKey } from '../lib/jws.ts';
 import { readPrivate } from '../lib/private-file.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
@@ -33,9 +33,6 @@ export interface HttpTransport {
   /** Closes idle connections. */
   close(): void;
 }
-
-/** Holds a detached JWS over the body, before compression. */
-export const SIGNATURE = 'agent-hooks-signature';
 
 const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 const LEVEL_1 = { level: 1 };

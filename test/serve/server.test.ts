@@ -1,9 +1,12 @@
 /** The answer to each request, and the files in the inbox afterwards. */
+import { createPublicKey } from 'node:crypto';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
+import { newSigningKey, SIGNATURE, signDetached, signingKey } from '../../src/lib/jws.ts';
 import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from './standing.ts';
 
 let standing: Standing | undefined;
@@ -161,6 +164,32 @@ it('a request that names two servers is answered for neither', async () => {
   const answer = await raw(server.url, `POST /v1/events HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
   expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 421 Misdirected Request');
   expect(standing.fragments()).toEqual([]);
+});
+
+describe('with the keys of senders', () => {
+  const key = signingKey(newSigningKey());
+  const body = JSON.stringify(agentHooks(1));
+  const signed = (text: string, by = key) => ({ [SIGNATURE]: signDetached(Buffer.from(text), by) });
+
+  it('takes a body that one of them signed, also when it is packed', async () => {
+    standing = await stand({ signers: [createPublicKey(key)] });
+    expect((await post(standing, '/v1/events', body, signed(body))).status).toBe(200);
+    const packed = { ...signed(body), 'content-encoding': 'gzip' };
+    expect((await post(standing, '/v1/events', gzipSync(body), packed)).status).toBe(200);
+    expect(standing.fragments()).toHaveLength(2);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['without a signature', {}],
+    ['with a signature of other bytes', signed(`${body} `)],
+    ['with a signature by another key', signed(body, signingKey(newSigningKey()))],
+    ['with a signature in another form', { [SIGNATURE]: 'a..b' }],
+  ])('refuses a body %s, and records nothing of it', async (_, headers) => {
+    standing = await stand({ signers: [createPublicKey(key)] });
+    for (const path of ['/v1/events', '/hooks/claude-code'])
+      expect(await post(standing, path, body, headers)).toMatchObject({ status: 401, json: { rule: 'signature' } });
+    expect(standing.fragments()).toEqual([]);
+  });
 });
 
 it('an empty batch of CloudEvents is valid, and records no event', async () => {

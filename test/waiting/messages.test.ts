@@ -151,6 +151,19 @@ const cases: Cases = {
     provoke: () => met(otlp({ endpoint: 'http://127.0.0.1:4317' })),
     follow: () => house.run('config', 'set', 'otlp.endpoint', 'http://127.0.0.1:4318'),
   }),
+  'endpoint-cleartext': () => ({
+    advice: /use an https:\/\/ address/,
+    provoke: () => house.configure(otlp({ endpoint: 'http://collector.example.com:4318' })),
+    follow: () => house.configure(otlp({ endpoint: 'https://collector.example.com:4318' })),
+  }),
+  'endpoint-unsigned': () => ({
+    advice: /run `otel-hooks signing-key`, set `hooks.sign_key`/,
+    provoke: () => house.configure({ hooks: { endpoint: 'https://events.example.com/' } }),
+    async follow() {
+      await house.run('signing-key', join(house.home, 'key.pem'));
+      await house.run('config', 'set', 'hooks.sign_key', join(house.home, 'key.pem'));
+    },
+  }),
   'endpoint-signal-path': () => ({
     advice: /set it to http:\/\/127\.0\.0\.1:9/,
     provoke: () => met(otlp({ endpoint: `${OWN}/v1/traces` })),
