@@ -631,7 +631,7 @@ describe('Base Coat', () => {
     ]);
     expect([...states.values()].map(state => state.agent)).toEqual(['base-coat']);
     expect(treeOf(spans)).toMatchInlineSnapshot(`
-      "session base-coat                  +0ms    21.0s  completed
+      "session base-coat                  +0ms    21.0s  completed, budget exceeded
       +- invoke_agent base-coat        +1.00s    20.0s  ERROR _OTHER
          +- execute_tool powershell    +2.58s    6.42s
          +- invoke_agent reader        +10.0s    4.00s
