@@ -6,13 +6,14 @@ import { sendTo } from '../doctor/endpoints.ts';
 import { type Finding, fine, type Mend, problem, unknown, wordsOfFinding } from '../doctor/finding.ts';
 import { findingsOnMachine } from '../doctor/machine.ts';
 import { readBack } from '../doctor/read-back.ts';
+import { silentHooks } from '../doctor/silent-hooks.ts';
 import { synthetic } from '../doctor/synthetic.ts';
 import { asShown } from '../lib/shown.ts';
 import { LINE_CLEARED, styled } from '../lib/terminal.ts';
 import { merged } from '../problems/problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import { type Io, NoTerminal, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { problemsNow } from './problems-now.ts';
@@ -66,7 +67,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     busy('');
     show([...proofs, ...unasked]);
   }
-  const delivery = deliveryFindings(folders, io);
+  const delivery = deliveryFindings(folders, standings, io);
   const wire = words.flags['--offline'] === undefined ? await wireFindings(folders, standings, io, busy) : [];
   const unreachable = new Set(wire.flatMap(each => failureOf(each) ?? []));
   // An unreachable endpoint is one problem, even if earlier deliveries failed for the same reason.
@@ -177,7 +178,11 @@ async function hookFindings(standings: readonly Found[], io: Io): Promise<Findin
   );
 }
 
-function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
+function deliveryFindings(folders: Folders, standings: readonly Found[], io: Io): Finding[] {
+  const { state, config } = folders;
+  const around = { places: surroundingsOf(folders, io).places, nowMs: io.now() };
+  const silent = (store?: Store): Finding[] =>
+    silentHooks(standings, store, around).map(each => problem('delivery', undefined, each));
   try {
     const store = openStore({ folder: state, access: 'read' });
     try {
@@ -190,6 +195,7 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
       for (const account of imbalances(books)) {
         findings.push(problem('delivery', undefined, { code: 'books-unbalanced', account }));
       }
+      findings.push(...silent(store));
       if (findings.length > 0) return findings;
       const { received, waiting } = books.fragments;
       return [fine('delivery', undefined, `${received} hooks received, ${waiting} waiting; the books balance.`)];
@@ -198,7 +204,7 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
     }
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
-    return error.problem.code === 'state-missing' ? [] : [problem('delivery', undefined, error.problem)];
+    return error.problem.code === 'state-missing' ? silent() : [problem('delivery', undefined, error.problem)];
   }
 }
 

@@ -4,6 +4,7 @@ import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
+import { silentHooks } from '../doctor/silent-hooks.ts';
 import { documents } from '../documents/documents.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import { isNote, merged, type Problem, type StateProblem } from '../problems/problem.ts';
@@ -16,7 +17,7 @@ import { openStore, type Store } from '../store/store.ts';
 import type { Io, Words } from './command.ts';
 import { type Folders, foldersOf } from './place.ts';
 import { problemsNow } from './problems-now.ts';
-import { standingsNamed } from './setup.ts';
+import { standingsNamed, surroundingsOf } from './setup.ts';
 import { countOf, problemText, table } from './text.ts';
 
 export function run(words: Words, io: Io): number {
@@ -65,7 +66,7 @@ function withoutState(setUp: SetUp, refused: StateProblem, isJson: boolean, io: 
   const { state } = folders;
   // No hook has run yet.
   const isNew = refused.code === 'state-missing';
-  const problems = isNew ? setUp.problems : [...setUp.problems, refused];
+  const problems = [...setUp.problems, ...(isNew ? silentIn(setUp, undefined, io) : [refused])];
   if (isJson) {
     const quiet = isNew ? { balanced: true, delivering: false } : {};
     io.out(`${JSON.stringify({ v: 1, state, agents, providers, ...emptyBooks, ...quiet, problems }, null, 2)}\n`);
@@ -84,7 +85,11 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
   const books = readStatusBooks(store);
   const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd };
   const unanswered = config.values['openhook.enabled'] ? unansweredIn(dispatchedIn(store), place) : [];
-  const problems = [...problemsNow(store, { folders, now: setUp.problems, io }), ...unanswered];
+  const problems = [
+    ...problemsNow(store, { folders, now: setUp.problems, io }),
+    ...unanswered,
+    ...silentIn(setUp, store, io),
+  ];
   const unbalanced = imbalances(books);
   const delivering = isDelivering(state);
   const last = lastsIn(store, problems);
@@ -104,6 +109,9 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
   }
   return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;
 }
+
+const silentIn = ({ found, folders }: SetUp, store: Store | undefined, io: Io): Problem[] =>
+  silentHooks(found, store, { places: surroundingsOf(folders, io).places, nowMs: io.now() });
 
 /** If no agent is set up, the step before is shown already. */
 const newText = (state: string, isSetUp: boolean): string =>

@@ -248,6 +248,51 @@ describe('on this machine', () => {
     expect(ran.rows.find(each => each.code === 'hooks-silent')?.says).toMatch(says);
   });
 
+  describe('hooks that never fire', () => {
+    const transcript = (age: string): void => {
+      const path = join(home, `.claude/projects/-w/${age}.jsonl`);
+      fs.mkdirSync(dirname(path), { recursive: true });
+      fs.writeFileSync(path, '{}\n');
+    };
+    const silent = async (command: 'doctor' | 'status', laterMs: number) => {
+      const more = { now: () => Date.now() + laterMs };
+      if (command === 'doctor') {
+        const { rows } = await doctor(['--offline', '--no-proof', '--json'], more);
+        return rows.find(each => each.code === 'hooks-silent')?.says;
+      }
+      const { out } = await ranIn(home, ['status', '--json'], { cwd: home, ...more });
+      return JSON.stringify(
+        (JSON.parse(out) as { problems: { code: string }[] }).problems.find(({ code }) => code === 'hooks-silent'),
+      );
+    };
+    const LATER_MS = 3_600_000;
+
+    it.each(['doctor', 'status'] as const)('%s notices sessions that began after the registration', async command => {
+      await enable();
+      expect(await silent(command, LATER_MS)).toBeUndefined();
+      transcript('young');
+      expect(await silent(command, 0)).toBeUndefined();
+      transcript('second');
+      expect(await silent(command, LATER_MS)).toContain('none has arrived, although the agent has begun 2 sessions');
+    });
+
+    it('not where a hook has arrived, and not for sessions before the registration', async () => {
+      await enable();
+      transcript('one');
+      const later = new Date(Date.now() + 60_000);
+      fs.utimesSync(settings(), later, later);
+      expect(await silent('doctor', LATER_MS)).toBeUndefined();
+      fs.utimesSync(settings(), new Date(0), new Date(0));
+      expect(await silent('doctor', LATER_MS)).toContain('1 session since');
+      const inbox = join(home, '.local/state/otel-hooks/inbox');
+      fs.mkdirSync(inbox, { recursive: true, mode: 0o700 });
+      const payload = Buffer.from('{"hook_event_name":"SessionStart","session_id":"s"}');
+      const bytes = encodeFragment('1', { tool: 'claude-code', cwd: home }, payload);
+      fs.writeFileSync(join(inbox, fragmentName('0', '0', 1, '1')), bytes, { mode: 0o600 });
+      expect(await silent('doctor', LATER_MS)).toBeUndefined();
+    });
+  });
+
   it('two scopes of one agent are one too many', async () => {
     await enable();
     await enable('--project');

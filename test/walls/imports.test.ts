@@ -168,7 +168,20 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   demo: { sees: ['lib', 'agents', 'setup', 'deliver', 'telemetry'], packages: [node] },
   doctor: {
-    sees: ['lib', 'agents', 'config', 'problems', 'python/program.ts', 'setup', 'ship', 'telemetry'],
+    sees: [
+      'lib',
+      'agents',
+      'config',
+      'problems',
+      'python/program.ts',
+      'setup',
+      'ship',
+      'telemetry',
+      // Whether an agent's hooks arrive, although it writes transcripts.
+      'journal/session-index.ts',
+      'store',
+      'transcripts/eyes.ts',
+    ],
     packages: [node, openTelemetry],
   },
   commands: { sees: 'all', packages: 'all' },
