@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
 import { boards, dashboards } from '../../grafana/dashboards.ts';
+import { published } from '../../grafana/published.ts';
 import { wrapped } from '../docs/wrap.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'grafana');
@@ -30,6 +31,30 @@ test.each(written)('$file is the output of the code', async ({ file, json }) => 
   await expect(json).toMatchFileSnapshot(join(folder, 'dashboards', file));
 });
 
+test.each(published())('import/$file is the published form', async ({ file, json }) => {
+  await expect(json).toMatchFileSnapshot(join(folder, 'import', file));
+  const { __inputs, __requires, panels } = JSON.parse(json) as Dashboard & {
+    __inputs: { name: string; pluginId: string }[];
+    __requires: { type: string; id: string }[];
+  };
+  const inputs = __inputs.map(({ name }) => `\${${name}}`);
+  for (const { datasource, targets = [], type } of panels) {
+    if (type !== 'row') expect(__requires).toContainEqual(expect.objectContaining({ type: 'panel', id: type }));
+    if (type === 'row' && datasource === undefined) continue;
+    for (const source of [datasource, ...targets.map(each => each.datasource)]) expect(inputs).toContain(source?.uid);
+  }
+  // No uid of this repository's data sources stays, also not in variables.
+  expect(json).not.toMatch(/"uid": "(prometheus|loki|tempo)"/);
+});
+
+test('the module for Terraform reads the dashboards and replaces each data source', () => {
+  const module = readFileSync(join(folder, 'terraform', 'main.tf'), 'utf8');
+  expect(module).toMatch(/fileset\("\$\{path\.module\}\/\.\.\/dashboards", "\*\.json"\)/);
+  const replaced = [...module.matchAll(/"\\"uid\\": \\"(\w+)\\""/g)].map(match => match[1]);
+  const used = new Set(written.flatMap(({ json }) => [...json.matchAll(/"uid": "(\w+)"/g)].map(match => match[1])));
+  expect(replaced.sort()).toEqual([...used].sort());
+});
+
 test('docs/grafana-panels.md lists the question of each panel', async () => {
   const chapters = boards.map(
     ({ title, description, rows }) =>
@@ -45,7 +70,8 @@ test('docs/grafana-panels.md lists the question of each panel', async () => {
 });
 
 test('every dashboard on disk is written by code', () => {
-  expect(readdirSync(join(folder, 'dashboards')).sort()).toEqual(written.map(({ file }) => file).sort());
+  for (const name of ['dashboards', 'import'])
+    expect(readdirSync(join(folder, name)).sort()).toEqual(written.map(({ file }) => file).sort());
 });
 
 test.each(models)('$uid: ids, data sources, variables and descriptions', ({ panels, templating }) => {

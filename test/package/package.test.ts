@@ -117,6 +117,7 @@ describe('the packed tarball', () => {
       /^dist\/(otel-hooks\.(cjs|1)|cli\.js|deliver\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices)\.cjs|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
+      /^grafana\/terraform\/main\.tf$/,
       /^examples\/[\w-]+\.ts$/,
       /^docs\/([\w/-]+\.md|images\/[\w-]+\.png)$/,
       /^(Dockerfile|docker-compose\.yml|kubernetes\/[\w-]+\.yaml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
