@@ -42,7 +42,11 @@ export function alerting(): string {
   return HEAD + stringify({ apiVersion: 1, groups: made }, { lineWidth: 120 });
 }
 
-function own({ alert = '', expr, for: lasting = '0s', labels, annotations = {} }: Rule, recorded: Map<string, string>) {
+/** A rule of Grafana for a rule of Prometheus. */
+export function own(
+  { alert = '', expr, for: lasting = '0s', labels, annotations = {} }: Rule,
+  recorded: ReadonlyMap<string, string>,
+) {
   return {
     uid: `otel-hooks-${alert.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase()}`,
     title: alert,

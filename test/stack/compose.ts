@@ -34,6 +34,9 @@ declare module 'vitest' {
 
 const root = join(import.meta.dirname, '..', '..');
 
+/** The admin of the Grafana under test, which lives as long as the tests. */
+export const ADMIN = { user: 'admin', password: 'of-these-tests' };
+
 /** On containers that tests start beside the stack. */
 export const besideLabel = (project: string): string => `otel-hooks.beside=${project}`;
 
@@ -75,6 +78,7 @@ export default async function compose(vitest: TestProject): Promise<() => void> 
     .withProfiles('jaeger')
     .withEnvironment({
       COMPOSE_PROFILES: 'jaeger',
+      GRAFANA_PASSWORD: ADMIN.password,
       ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
     })
     .withWaitStrategy('tempo-1', health)
