@@ -268,7 +268,8 @@ function costState(row: Fields, at: Place): TranscriptEntry[] {
       event_type: 'Session.End',
       key: `run:${run}`,
       unless: 'hooked',
-      data: { end_reason: 'completed' },
+      // The row is also written after a signal, so it states no reason.
+      data: {},
     }),
     { over: 'session', atMs: here.atMs },
   ];
