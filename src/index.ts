@@ -39,6 +39,7 @@ export {
 } from './library/bridge-options.ts';
 export {
   createHookRunner,
+  type HookChange,
   type HookContext,
   type HookEvent,
   type HookFailure,

@@ -42,9 +42,24 @@ export interface HookOutcome extends BaseCoatResponse {
     hookId?: string | undefined;
     /** The handlers that changed input or output, in order. */
     modifiedBy: string[];
+    /** Each change of a handler, in order. Our telemetry records them as `vendor.base-coat.change`. */
+    changes: HookChange[];
     /** Failures of skipped handlers, and of handlers that called hooks themselves. */
     failures: HookFailure[];
   };
+}
+
+/**
+ * What a handler changed: input, output, or the contexts, which it extended or replaced.
+ *
+ * @example
+ * ```ts
+ * const textOf = ({ hookId, what }: HookChange): string => `${hookId} changed ${what}`;
+ * ```
+ */
+export interface HookChange {
+  hookId: string;
+  what: 'input' | 'output' | 'context' | 'replaced_context';
 }
 
 /**
@@ -174,6 +189,8 @@ type TimedEvent = Parameters<HookHandler>[0];
 /** One event that is being processed, and the handler that has it now. */
 interface Chain {
   outcome: HookOutcome;
+  /** The contexts of the outcome, with the priority of each. */
+  contexts: { priority: number; text: string }[];
   asked: string | undefined;
 }
 
@@ -221,7 +238,7 @@ export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOption
       };
     },
     async run(event) {
-      const chain: Chain = { outcome: nothing(), asked: undefined };
+      const chain: Chain = { outcome: nothing(), contexts: [], asked: undefined };
       const { outcome } = chain;
       const outer = within.getStore();
       if (outer?.asked !== undefined) {
@@ -253,7 +270,7 @@ const nothing = (): HookOutcome => ({
   action: 'passThrough',
   additionalContext: [],
   warnings: [],
-  metadata: { modifiedBy: [], failures: [] },
+  metadata: { modifiedBy: [], changes: [], failures: [] },
 });
 
 function fail({ metadata, warnings }: HookOutcome, hookId: string, why: HookFailure['why'], how: string): void {
@@ -271,7 +288,7 @@ async function runAll(entries: readonly Registered[], first: TimedEvent, chain: 
     const response = await callHandler(entry, event, outcome);
     // Work that the handler started and did not await may call hooks after this point.
     chain.asked = undefined;
-    if (!entry.isObserver) event = applied(response, entry.id, event, outcome);
+    if (!entry.isObserver) event = applied(response, entry, event, chain);
   }
 }
 
@@ -316,11 +333,13 @@ function copyOf(event: TimedEvent): TimedEvent {
 }
 
 /** Applies a response to the outcome, and returns the event for the next handler. */
-function applied(response: BaseCoatResponse, hookId: string, event: TimedEvent, outcome: HookOutcome): TimedEvent {
-  const { action, additionalContext = [], warnings = [], reason, modifiedInput, modifiedOutput } = response;
+function applied(response: BaseCoatResponse, entry: Registered, event: TimedEvent, chain: Chain): TimedEvent {
+  const { outcome } = chain;
+  const { id: hookId } = entry;
+  const { action, warnings = [], reason, modifiedInput, modifiedOutput } = response;
   outcome.warnings.push(...warnings);
   if (action === 'passThrough') return event;
-  outcome.additionalContext.push(...additionalContext);
+  addContexts(response, entry, chain);
   if (action === 'injectContext') {
     if (outcome.action === 'passThrough') outcome.action = action;
     return event;
@@ -333,9 +352,27 @@ function applied(response: BaseCoatResponse, hookId: string, event: TimedEvent, 
     delete outcome.modifiedOutput;
     return event;
   }
-  outcome.metadata.modifiedBy.push(hookId);
+  const { modifiedBy, changes } = outcome.metadata;
+  modifiedBy.push(hookId);
   const changed = { ...event };
-  if (modifiedInput !== undefined) outcome.modifiedInput = changed.input = modifiedInput;
-  if (modifiedOutput !== undefined) outcome.modifiedOutput = changed.output = modifiedOutput;
+  if (modifiedInput !== undefined) {
+    outcome.modifiedInput = changed.input = modifiedInput;
+    changes.push({ hookId, what: 'input' });
+  }
+  if (modifiedOutput !== undefined) {
+    outcome.modifiedOutput = changed.output = modifiedOutput;
+    changes.push({ hookId, what: 'output' });
+  }
   return changed;
+}
+
+/** Contexts are in the order of the responses' priorities. Without one, the priority of the handler counts. */
+function addContexts(response: BaseCoatResponse, { id: hookId, priority: own }: Registered, chain: Chain): void {
+  const { additionalContext: texts = [], priority = own, overwriteContext = false } = response;
+  if (texts.length === 0 && !overwriteContext) return;
+  const before = overwriteContext ? [] : chain.contexts;
+  // The sort is stable.
+  chain.contexts = [...before, ...texts.map(text => ({ priority, text }))].sort((a, b) => a.priority - b.priority);
+  chain.outcome.additionalContext = chain.contexts.map(({ text }) => text);
+  chain.outcome.metadata.changes.push({ hookId, what: overwriteContext ? 'replaced_context' : 'context' });
 }

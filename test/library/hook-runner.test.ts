@@ -25,8 +25,32 @@ test('the lowest priority is asked first, equal ones as they were registered, an
     action: 'injectContext',
     additionalContext: ['a', 'b', 'c', 'd', 'e'],
     warnings: ['w'],
-    metadata: { modifiedBy: [], failures: [] },
+    metadata: {
+      modifiedBy: [],
+      changes: Array(5).fill({ hookId: 'of PreToolUse', what: 'context' }),
+      failures: [],
+    },
   });
+});
+
+test('contexts are in the order of the priorities of the responses, and a response may replace earlier ones', async () => {
+  const hooks = createHookRunner();
+  hooks.register('PreToolUse', inject('dropped'), { priority: 1, id: 'early' });
+  const replacing: HookHandler = () => ({
+    ...{ action: 'injectContext', additionalContext: ['b'], overwriteContext: true, priority: 30 },
+  });
+  hooks.register('PreToolUse', replacing, { priority: 2, id: 'replacing' });
+  const first: HookHandler = () => ({ action: 'injectContext', additionalContext: ['a'], priority: 5 });
+  hooks.register('PreToolUse', first, { priority: 60, id: 'late' });
+  hooks.register('PreToolUse', inject('c'), { priority: 70, id: 'last' });
+  const { additionalContext, metadata } = await hooks.run(before);
+  expect(additionalContext).toEqual(['a', 'b', 'c']);
+  expect(metadata.changes).toEqual([
+    { hookId: 'early', what: 'context' },
+    { hookId: 'replacing', what: 'replaced_context' },
+    { hookId: 'late', what: 'context' },
+    { hookId: 'last', what: 'context' },
+  ]);
 });
 
 test('a block ends the chain; observers get the event nevertheless, and decide nothing', async () => {

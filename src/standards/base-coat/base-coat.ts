@@ -17,6 +17,17 @@ import { responseSchema } from './schema.ts';
 
 const count = z.number().int().nonnegative().optional().catch(undefined);
 
+const hookId = z.string().regex(/^[\w.:/-]{1,64}$/);
+
+/** A change that our hook runner reports of a handler. A name in another form is not recorded. */
+const change = z.object({
+  hookId: hookId.optional().catch(undefined),
+  what: z.enum(['input', 'output', 'context', 'replaced_context']),
+});
+
+/** Above this number, the changes of one event are not recorded one by one. */
+const MOST_CHANGES = 32;
+
 const answer = z.object({
   action: responseSchema.shape.action,
   reason: z.string().optional().catch(undefined),
@@ -24,14 +35,11 @@ const answer = z.object({
   warnings: z.array(z.unknown()).catch([]),
   metadata: z
     .object({
-      hookId: z
-        .string()
-        .regex(/^[\w.:/-]{1,64}$/)
-        .optional()
-        .catch(undefined),
+      hookId: hookId.optional().catch(undefined),
       failures: z.array(z.unknown()).catch([]),
+      changes: z.array(change).catch([]),
     })
-    .catch({ failures: [] }),
+    .catch({ failures: [], changes: [] }),
 });
 
 const envelope = z.looseObject({
@@ -127,7 +135,14 @@ function answered({ response, tool }: Envelope): ForeignReading[] {
     facts: { fields: ['action', ...Object.keys(counts)] },
   };
   const isSilent = action === 'passThrough' && warnings.length === 0;
-  return [...(action === 'block' ? [blocked] : []), ...(isSilent ? [] : [answer])];
+  const changes = metadata.changes.slice(0, MOST_CHANGES).map(
+    ({ hookId: by, what }): ForeignReading => ({
+      event_type: 'vendor.base-coat.change',
+      data: { ...(by === undefined ? {} : { hook: by }), what },
+      facts: { tool: tool?.name, fields: ['hook', 'what'] },
+    }),
+  );
+  return [...(action === 'block' ? [blocked] : []), ...(isSilent ? [] : [answer]), ...changes];
 }
 
 const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>> = {

@@ -52,10 +52,15 @@ export type ResponseAction = 'passThrough' | 'injectContext' | 'block' | 'modify
  */
 export interface BaseCoatResponse {
   action: ResponseAction;
-  /** The order among the answers to one event. The runner uses the order in which handlers are registered. */
+  /**
+   * The order of its contexts among those of other answers to the event; the lowest comes first. Without it, the runner
+   * uses the priority of the handler.
+   */
   priority?: number | undefined;
   /** For the next step of reasoning. */
   additionalContext?: string[] | undefined;
+  /** The contexts of earlier handlers are dropped. Not a field of the standard, which names no way to say so. */
+  overwriteContext?: boolean | undefined;
   /** For the runtime. */
   warnings?: string[] | undefined;
   /** For `block`. */

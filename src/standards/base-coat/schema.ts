@@ -9,6 +9,7 @@ export const responseSchema = z.looseObject({
   action: z.enum(['passThrough', 'injectContext', 'block', 'modify']),
   priority: z.number().optional(),
   additionalContext: z.array(z.string()).optional(),
+  overwriteContext: z.boolean().optional(),
   warnings: z.array(z.string()).optional(),
   reason: z.string().min(1).optional(),
   modifiedInput: z.unknown().optional(),
