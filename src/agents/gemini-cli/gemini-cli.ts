@@ -52,9 +52,13 @@ const events: Record<string, HookEvent> = {
     // Also sent when a hook forces the agent to continue. Then the prompt is the reason of that hook, and the payload
     // looks the same.
     edge: true,
-    read: fields => [
-      reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
-    ],
+    read(fields, memory) {
+      // A cancelled turn has no AfterAgent, and its calls have no AfterTool.
+      for (const [call] of memory.list('running')) memory.forget('running', call);
+      return [
+        reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+      ];
+    },
   },
   AfterAgent: {
     edge: true,

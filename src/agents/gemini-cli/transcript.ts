@@ -140,7 +140,10 @@ function message(row: Fields, memory: Memory, file: ReadFile): TranscriptEntry[]
   if (row.type === 'user') return asked(row, atMs, memory, file);
   if (row.type === 'error') return [...answered(memory, file), ...failed(row, atMs, file)];
   if (row.type !== 'info') return [];
-  if (row.content === 'Request cancelled.') return [...answered(memory, file), ...cancelled(row, atMs, file)];
+  if (row.content === 'Request cancelled.') {
+    memory.remember('place', 'cancelled', String(atMs ?? ''));
+    return [...answered(memory, file), ...cancelled(row, atMs, file)];
+  }
   const compressed = row.content === '' && memory.recall('place', 'replaced') !== undefined;
   memory.forget('place', 'replaced');
   if (!compressed) return [];
@@ -162,6 +165,7 @@ function asked(row: Fields, atMs: number | undefined, memory: Memory, file: Read
   const prompt = texts.join('\n');
   if (prompt.startsWith('<session_context>')) return [];
   if (atMs !== undefined) memory.remember('place', 'asked', String(atMs));
+  if (texts.length > 0) memory.forget('place', 'cancelled');
   if (texts.length === 0) {
     // Results of calls: the answer before them did not end the turn.
     memory.forget('place', 'answer');
@@ -187,7 +191,10 @@ function response(row: Fields, atMs: number | undefined, memory: Memory, file: R
   const [former] = pending(memory);
   if (former !== undefined && former !== id) entries.push(...answered(memory, file));
   entries.push(...paid(row, atMs, memory));
-  for (const call of calls) entries.push(...called(call, atMs, memory, file));
+  // Cancelled calls are written after the end of their turn, without the tokens of their answer.
+  const cancelledMs = isFields(row.tokens) ? undefined : stored(memory, 'cancelled');
+  const answeredMs = cancelledMs === undefined ? atMs : (stored(memory, 'paid') ?? atMs);
+  for (const call of calls) entries.push(...called(call, { answeredMs, cancelledMs }, memory, file));
   if (calls.length > 0) {
     memory.forget('place', 'answer');
     // Time 0 settles no turn: this answer is not complete yet, and its turn may continue.
@@ -202,6 +209,7 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Transcript
   const id = word(row.id);
   if (id === undefined || !isFields(row.tokens) || memory.recall('paid', id) !== undefined) return [];
   memory.remember('paid', id, '1');
+  if (atMs !== undefined) memory.remember('place', 'paid', String(atMs));
   const { input, output, cached, thoughts } = row.tokens;
   const askedMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
   return [
@@ -222,6 +230,12 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Transcript
       atMs,
     },
   ];
+}
+
+/** A stored time of the chat. */
+function stored(memory: Memory, name: string): number | undefined {
+  const atMs = memory.recall('place', name);
+  return atMs === undefined || atMs === '' ? undefined : Number(atMs);
 }
 
 /** Returns the stored answer that may end its turn. Only its length is stored, not its text. */
@@ -300,11 +314,16 @@ const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Trans
 ];
 
 /** Reads a call. Calls are written when all calls of the answer have ended; each has the time of its end. */
-function called(call: Fields, answeredMs: number | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
+function called(
+  call: Fields,
+  { answeredMs, cancelledMs }: { answeredMs: number | undefined; cancelledMs: number | undefined },
+  memory: Memory,
+  file: ReadFile,
+): TranscriptEntry[] {
   const id = word(call.id);
   if (id === undefined) return [];
   const tool = word(call.name) ?? 'unknown';
-  const doneMs = timeOf(call.timestamp);
+  const doneMs = cancelledMs ?? timeOf(call.timestamp);
   if (doneMs !== undefined) memory.remember('place', 'asked', String(doneMs));
   const input = fieldsOf(call.args);
   const child = word(call.agentId);

@@ -142,6 +142,23 @@ describe('a chat', () => {
     ]);
   });
 
+  test('of a cancelled call end with the turn, though its row follows later', () => {
+    const rows = [
+      header,
+      asked(1_000, 'u1', 'canary'),
+      message(1_500, 'g1', 'gemini', '', { tokens: { input: 10, output: 2 } }),
+      message(2_000, 'i1', 'info', 'Request cancelled.'),
+      message(2_500, 'g2', 'gemini', '', call(2_500, 'cancelled', '')),
+    ];
+    const times = read(rows).readings.flatMap(each =>
+      each.event_type.startsWith('Action.') ? [[each.event_type, (each.atMs ?? 0) - start]] : [],
+    );
+    expect(times).toEqual([
+      ['Action.Before', 1_500],
+      ['Action.After', 2_000],
+    ]);
+  });
+
   test.each([
     ['success', 'fine', 'true'],
     ['error', 'no', 'false'],
