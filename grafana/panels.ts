@@ -340,11 +340,16 @@ const tabular = (about: About, source: typeof PROMETHEUS): table.PanelBuilder =>
         value: [{ title: 'Open this session', url: sessionLink({ session: cell('Session'), trace: cell('Trace') }) }],
       },
     ])
+    // Narrow, so that half a page shows the source of a decision.
+    .overrideByName('Risk score', [{ id: 'custom.width', value: 95 }])
+    .overrideByName('Decided by', [{ id: 'custom.width', value: 105 }])
     .overrideByName('Risk', [
+      { id: 'custom.width', value: 80 },
       { id: 'custom.cellOptions', value: { type: 'color-text' } },
       { id: 'mappings', value: [{ type: 'value', options: mapped(['low', 'medium', 'high', 'critical']) }] },
     ])
     .overrideByName('Decision', [
+      { id: 'custom.width', value: 85 },
       { id: 'custom.cellOptions', value: { type: 'color-text' } },
       { id: 'mappings', value: [{ type: 'value', options: mapped(['allow', 'ask', 'deny']) }] },
     ]);
