@@ -25,6 +25,6 @@ export default defineConfig({
     // They change nothing of the process they run in, so they share it, and load the sources once; larger runs look at memory.
     isolate: process.env.OTEL_HOOKS_TEST_SIZE !== undefined,
     include: ['test/**/*.test.ts'],
-    exclude: ['test/stack/**', 'test/real/**', 'node_modules/**'],
+    exclude: ['test/stack/**', 'test/real/**', 'test/browser/**', 'node_modules/**'],
   },
 });

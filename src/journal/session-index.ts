@@ -115,11 +115,22 @@ export function indexedFrom(parts: Iterable<readonly Event[]>, bytes: number): I
 export const indexedText = (journal: string): IndexedSession | undefined =>
   indexedFrom([eventsIn(journal)], Buffer.byteLength(journal));
 
-/** Returns the entries of all sessions by the keys of their journals. Missing entries are made from the journals. */
-export function sessionIndex(store: Store): Map<string, IndexedSession> {
+/**
+ * Returns the entries of all sessions by the keys of their journals. Missing entries are made from the journals.
+ * `earlier`: entries that the caller has read before; those of unchanged journals are taken over.
+ */
+export function sessionIndex(
+  store: Store,
+  earlier: ReadonlyMap<string, IndexedSession> = new Map(),
+): Map<string, IndexedSession> {
   const found = new Map<string, IndexedSession>();
   const shards = new Map<string, IndexShard>();
   for (const [key, bytes] of store.journalSizes()) {
+    const before = earlier.get(key);
+    if (before?.bytes === bytes) {
+      found.set(key, before);
+      continue;
+    }
     const shard = shardOf(key);
     const entries = shards.get(shard) ?? store.read(indexDocument.of(shard)) ?? {};
     shards.set(shard, entries);

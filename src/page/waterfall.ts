@@ -5,7 +5,7 @@
 import { h, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { PageSpan } from './data.ts';
-import { dollars, duration, short } from './format.ts';
+import { dollars, duration } from './format.ts';
 import { Foreign, Mark, riskKind } from './parts.ts';
 import { type Row, rowsOf, timesOf } from './tree.ts';
 
@@ -202,7 +202,6 @@ function Line({
       'aria-level': level,
       'aria-selected': isSelected,
       'aria-expanded': hasChildren ? !isCollapsed : undefined,
-      'aria-label': labelOf(span),
       style: { top: `${top}px` },
       onClick: () => onSelect(span.id),
     },
@@ -224,7 +223,9 @@ function Line({
       ),
       h(Foreign, null, span.name),
       span.isOpen ? h(Mark, { kind: 'good' }, 'open') : null,
-      span.error === undefined ? null : h(Mark, { kind: 'bad' }, span.error),
+      span.error === undefined
+        ? null
+        : h(Mark, { kind: 'bad' }, h('span', { class: 'hidden' }, 'failed: '), span.error),
       span.risk === undefined || span.risk === 'low'
         ? null
         : h(Mark, { kind: riskKind(span.risk) }, `risk ${span.risk}`),
@@ -253,12 +254,4 @@ function bar({ fromMs, toMs }: Range, startMs: number, endMs: number, name: stri
   const [left, right] = [Math.max(0, share(startMs)), Math.min(100, share(endMs))];
   if (right < 0 || left > 100) return null;
   return h('span', { class: name, style: { left: `${left}%`, width: `max(2px, ${Math.max(0, right - left)}%)` } });
-}
-
-function labelOf(span: PageSpan): string {
-  const parts = [span.name, duration(span.endMs - span.startMs)];
-  if (span.error !== undefined) parts.push(`failed: ${span.error}`);
-  if (span.waitMs !== undefined) parts.push(`waited ${duration(span.waitMs)} for a person`);
-  if (span.usage?.input !== undefined) parts.push(`${short(span.usage.input)} tokens in`);
-  return [...parts, ...span.notes].join(', ');
 }

@@ -31,9 +31,15 @@ function shownText(text: string): string {
 
 const shownName = (text: string): string => (text.length > 200 ? `${asShown(text.slice(0, 200))}…` : asShown(text));
 
-export function listedSessions(store: Store): SessionRow[] {
-  const rows = [...sessionIndex(store)].map(([key, entry]) => rowOf(key, entry));
-  return rows.sort((a, b) => b.lastMs - a.lastMs || (a.key < b.key ? -1 : 1));
+/** Lists sessions, and remembers their entries for the next list. */
+export class SessionLister {
+  private entries = new Map<string, IndexedSession>();
+
+  list(store: Store): SessionRow[] {
+    this.entries = sessionIndex(store, this.entries);
+    const rows = [...this.entries].map(([key, entry]) => rowOf(key, entry));
+    return rows.sort((a, b) => b.lastMs - a.lastMs || (a.key < b.key ? -1 : 1));
+  }
 }
 
 function rowOf(key: string, entry: IndexedSession): SessionRow {

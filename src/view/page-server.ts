@@ -10,7 +10,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { ImportState, SessionList } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
-import { listedSessions, SessionFeed } from './page-data.ts';
+import { SessionFeed, SessionLister } from './page-data.ts';
 
 export interface PageFiles {
   readonly html: string;
@@ -99,6 +99,7 @@ class Page {
   port = 0;
   private readonly cookie = randomBytes(24).toString('hex');
   private readonly options: PageOptions;
+  private readonly lister = new SessionLister();
   private readonly feeds = new Map<string, SessionFeed>();
   private readonly listeners = new Set<Listener>();
   private timer: NodeJS.Timeout | undefined;
@@ -167,7 +168,7 @@ class Page {
   private ofSession(key: string | undefined, words: URLSearchParams, isSpan: boolean): object {
     const store = this.options.open();
     try {
-      const row = store && listedSessions(store).find(each => each.key === key || each.session === key);
+      const row = store && this.lister.list(store).find(each => each.key === key || each.session === key);
       const feed = store && row && this.feed(store, row.key);
       if (feed === undefined || row === undefined)
         throw new Refusal(404, 'No session has this id on this machine; it may have been erased.');
@@ -188,7 +189,7 @@ class Page {
     const store = this.options.open();
     try {
       const { stateFolder } = this.options;
-      return { v: 1, sessions: store === undefined ? [] : listedSessions(store), stateFolder };
+      return { v: 1, sessions: store === undefined ? [] : this.lister.list(store), stateFolder };
     } finally {
       store?.close();
     }
