@@ -12,7 +12,7 @@ import { type Agent, absent, type HookEvent, type Reading } from '../contract/co
 import { closeCall, openCall } from '../shared/pairing.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
-import { actions, oneCommand, useOfTool } from './tools.ts';
+import { actions, errorKind, exitCodeIn, hasFailed, isRefused, oneCommand, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -20,13 +20,26 @@ const start: HookEvent = {
   edge: true,
   read(fields, memory) {
     // The SDK reports every run; the first run of a task starts the session, and each run of a subagent starts its own.
-    if (subagentOf(fields) === undefined) {
-      if (memory.recall('session', 'started') !== undefined) return [];
-      memory.remember('session', 'started', '1');
-    }
-    return [reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts: modelOf(fields) })];
+    const isMain = subagentOf(fields) === undefined;
+    const isKnown = isMain && memory.recall('session', 'started') !== undefined;
+    if (isMain) memory.remember('session', 'started', '1');
+    const facts = modelOf(fields);
+    const started = reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts });
+    const prompted = reading(fields, { event_type: 'Prompt.Submitted', data: {}, actor: 'user', facts });
+    return [...(isKnown ? [] : [started]), ...(isMain && hidesPrompts(fields) ? [prompted] : [])];
   },
 };
+
+/**
+ * The CLI reports no prompts since 3.0.65 at the latest, and does not state its version there: the start of a run is the
+ * prompt.
+ */
+function hidesPrompts(fields: Fields): boolean {
+  const [, major, minor, patch] = /^(\d+)\.(\d+)\.(\d+)/.exec(text(fields.clineVersion) ?? '') ?? [];
+  const isRun = fields.hookName === 'agent_start' || fields.hookName === 'session_start';
+  if (isRun && word(fields.clineVersion) === undefined) return true;
+  return isRun && major === '3' && (Number(minor) > 0 || Number(patch) >= 65);
+}
 
 const resume: HookEvent = {
   edge: true,
@@ -70,6 +83,8 @@ const after: HookEvent = {
     const result = fieldsOf(fields.tool_result);
     const legacy = fieldsOf(fields.postToolUse);
     const threw = result.error !== undefined && result.error !== null;
+    const refused = isRefused(errorText(result.error));
+    const exitCode = exitCodeIn(result.output);
     const failed = threw || legacy.success === false || hasFailed(result.output);
     const known = failed || legacy.success === true || isFields(fields.tool_result);
     const event = reading(fields, {
@@ -79,8 +94,12 @@ const after: HookEvent = {
         action: {
           name: use.action,
           input: use.input,
-          result: known ? { success: !failed, error_message: failed ? errorText(result.error) : undefined } : undefined,
+          result:
+            known && !refused
+              ? { success: !failed, exit_code: exitCode, error_message: failed ? errorText(result.error) : undefined }
+              : undefined,
         },
+        decision: refused ? { outcome: 'deny' } : undefined,
       },
       output: result.output ?? legacy.result,
       facts: {
@@ -88,7 +107,8 @@ const after: HookEvent = {
         tool: use.tool,
         mcp: use.mcp,
         duration_ms: count(result.durationMs) ?? count(legacy.executionTimeMs),
-        error_type: failed ? 'tool_error' : undefined,
+        error_type: refused ? undefined : errorKind(failed, exitCode),
+        decision: refused ? { source: 'mode', basis: 'observed' } : undefined,
         launches: use.action === 'agent' ? {} : undefined,
       },
       atMs: timeOf(result.endedAt),
@@ -271,9 +291,5 @@ function useOf(fields: Fields): Use {
     call: { id: word(current.id), subagent: subagentOf(fields), tool: name, input: input },
   };
 }
-
-/** Returns true if a part of a call failed: each command, search or file has a result, and failures are not thrown. */
-const hasFailed = (output: unknown): boolean =>
-  Array.isArray(output) && output.some(each => fieldsOf(each).success === false);
 
 const errorText = (error: unknown): string | undefined => text(error) ?? text(fieldsOf(error).message);

@@ -64,3 +64,21 @@ export function oneCommand(input: Fields): Fields {
   const only = text(first) ?? [command, ...(Array.isArray(args) ? args : [])].filter(each => text(each)).join(' ');
   return only === '' || more.length > 0 ? input : { ...input, command: only };
 }
+
+/** Returns true if a part of a call failed: each command, search or file has a result, and failures are not thrown. */
+export const hasFailed = (output: unknown): boolean =>
+  Array.isArray(output) && output.some(each => fieldsOf(each).success === false);
+
+/** The exit code of a call's only command, if it failed. */
+export function exitCodeIn(output: unknown): number | undefined {
+  const [only, ...more] = Array.isArray(output) ? output : [];
+  const code = /^Command exited with code (\d{1,3})$/.exec(text(fieldsOf(only).error) ?? '')?.[1];
+  return code === undefined || more.length > 0 ? undefined : Number(code);
+}
+
+/** Without a person at a terminal, Cline refuses each call that needs an approval. */
+export const isRefused = (error: string | undefined): boolean =>
+  /^Tool "[^"]{1,128}" requires (?:approval in a TTY|an interactive) session/.test(error ?? '');
+
+export const errorKind = (failed: boolean, exitCode: number | undefined): string | undefined =>
+  failed ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined;

@@ -23,7 +23,7 @@ import type {
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
-import { oneCommand, useOfTool } from './tools.ts';
+import { errorKind, exitCodeIn, hasFailed, isRefused, oneCommand, useOfTool } from './tools.ts';
 
 export const transcript: Transcript = {
   files({ session, home, env, main }, look) {
@@ -51,7 +51,12 @@ export const transcript: Transcript = {
       const value = document.json();
       if (Array.isArray(value)) return taskRows(value, modelsIn(file.companions[0]));
       const { messages } = fieldsOf(value);
-      return Array.isArray(messages) ? inOrder([...sessionMessages(messages), ...subagentsOf(file)]) : [];
+      if (!Array.isArray(messages)) return [];
+      const card = parsed(file.companions[0]?.toString('utf8') ?? '');
+      // A run without a person ends with its turn: the turn waits for the end of the run.
+      const isLast = card.interactive === false && timeOf(card.ended_at) === undefined;
+      const own = sessionMessages(messages).filter(each => !(isLast && 'over' in each));
+      return inOrder([...own, ...subagentsOf(file), ...endIn(card)]);
     },
   },
 };
@@ -74,7 +79,21 @@ function fileAt(path: string, look: Look): TranscriptFile {
     ...inside.map(name => join(folder, name)),
     ...next.map(name => join(dirname(folder), name, name + MESSAGES)),
   ];
-  return { path, beside: subagents.slice(0, MOST_SUBAGENTS) };
+  return { path, beside: [cardOf(path), ...subagents.slice(0, MOST_SUBAGENTS)] };
+}
+
+/** The state of the session beside its messages. */
+const cardOf = (path: string): string => path.replace(/\.messages\.json$/, '.json');
+
+/** The end of a run of the program, which no hook reports unless a signal ended it. */
+function endIn({ status, ended_at: ended }: Fields): TranscriptEntry[] {
+  const atMs = timeOf(ended);
+  if (atMs === undefined || (status !== 'completed' && status !== 'failed')) return [];
+  const end_reason = status === 'completed' ? 'exit' : 'error';
+  return [
+    { event_type: 'Session.End', key: `end:${atMs}`, data: { end_reason }, atMs },
+    { over: 'session', atMs },
+  ];
 }
 
 const dataIn = ({ home, env }: Pick<Places, 'home' | 'env'>): string =>
@@ -108,13 +127,18 @@ function sessionMessages(messages: readonly unknown[], name = 'message'): Transc
   const entries: TranscriptEntry[] = [];
   const calls = new Map<string, { name: string; input: Fields }>();
   const isWhole = messages.every(message => holdsCaches(fieldsOf(fieldsOf(message).metrics)));
+  // A request begins when its prompt or the last result of a call is there.
+  let askedMs: number | undefined;
   for (const [i, message] of messages.entries()) {
     if (!isFields(message)) continue;
     const key = word(message.id) ?? `${name}-${i}`;
     const atMs = timeOf(message.ts);
     const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
-    if (message.role === 'assistant') entries.push(...answered(message, blocks, key, atMs, calls, isWhole));
+    const reply = { blocks, key, atMs, askedMs };
+    if (fieldsOf(message.metadata).displayRole === 'error') entries.push(...failed(message, reply));
+    else if (message.role === 'assistant') entries.push(...answered(message, reply, calls, isWhole));
     else if (message.role === 'user') entries.push(...asked(message, blocks, key, atMs, calls));
+    askedMs = atMs;
   }
   return entries;
 }
@@ -130,6 +154,7 @@ const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields)
 function subagentsOf({ path, beside = [], companions }: ReadFile): TranscriptEntry[] {
   const root = basename(path, MESSAGES);
   return beside.flatMap((file, i) => {
+    if (!file.endsWith(MESSAGES)) return [];
     const { messages, agent } = parsed(companions[i]?.toString('utf8') ?? '');
     // The file belongs to another session in the same folder.
     if (agent === 'lead') return [];
@@ -211,24 +236,65 @@ function result(block: Fields, atMs: number | undefined, calls: Calls): Transcri
   if (call === undefined) return [];
   const known = calls.get(call);
   const { tool, action, mcp } = useOfTool(known?.name ?? 'unknown', known?.input ?? {});
-  const failed = block.is_error === true;
+  const isFailed = block.is_error === true || hasFailed(block.content);
+  const refused = block.is_error === true && isRefused(text(parsed(text(block.content) ?? '').error));
+  const exitCode = exitCodeIn(block.content);
   return [
     {
       event_type: 'Action.After',
       key: call,
       atMs,
-      data: { action: { name: action, result: { success: !failed } } },
+      data: {
+        action: { name: action, result: refused ? undefined : { success: !isFailed, exit_code: exitCode } },
+        decision: refused ? { outcome: 'deny' } : undefined,
+      },
       output: block.content,
-      facts: { call, tool, mcp, error_type: failed ? 'tool_error' : undefined },
+      facts: {
+        call,
+        tool,
+        mcp,
+        error_type: refused ? undefined : errorKind(isFailed, exitCode),
+        decision: refused ? { source: 'mode', basis: 'observed' } : undefined,
+      },
     },
+  ];
+}
+
+interface Reply {
+  blocks: readonly Fields[];
+  key: string;
+  atMs: number | undefined;
+  askedMs: number | undefined;
+}
+
+/** A request that failed for good. */
+function failed(message: Fields, { blocks, key, atMs, askedMs }: Reply): TranscriptEntry[] {
+  const { id, provider } = fieldsOf(message.modelInfo);
+  const error_message = textIn(message.content, blocks);
+  const facts = { error_type: 'model_error', model: word(id), provider: word(provider) };
+  return [
+    {
+      event_type: 'Model.Failed',
+      key,
+      atMs,
+      data: { model_id: word(id), error_type: 'model_error', error_message },
+      facts: { ...facts, started_ms: askedMs },
+    },
+    {
+      event_type: 'Agent.Error',
+      key,
+      unless: 'hooked',
+      atMs,
+      data: { error_type: 'ModelError', error_message, origin_event: 'Model.Failed' },
+      facts: { error_type: 'model_error' },
+    },
+    { over: 'turn', atMs },
   ];
 }
 
 function answered(
   message: Fields,
-  blocks: readonly Fields[],
-  key: string,
-  atMs: number | undefined,
+  { blocks, key, atMs, askedMs }: Reply,
   calls: Calls,
   isWhole: boolean,
 ): TranscriptEntry[] {
@@ -250,6 +316,7 @@ function answered(
           reasoning: count(used.reasoningTokenCount),
           cost: number(used.cost),
           isWhole,
+          askedMs,
         },
       ),
     );
@@ -353,13 +420,15 @@ interface Tokens {
   cost: number | undefined;
   /** The input includes the cached tokens. */
   isWhole: boolean;
+  /** The time of the message before the response. */
+  askedMs?: number | undefined;
 }
 
 function responded(
   key: string,
   atMs: number | undefined,
   { model, provider }: { model: string | undefined; provider: string | undefined },
-  { input, output, read, write, reasoning, cost, isWhole }: Tokens,
+  { input, output, read, write, reasoning, cost, isWhole, askedMs }: Tokens,
 ): TranscriptReading {
   const usage = { cache_read_tokens: read, cache_write_tokens: write, reasoning_tokens: reasoning };
   return {
@@ -373,6 +442,7 @@ function responded(
     },
     facts: {
       provider,
+      started_ms: askedMs !== undefined && askedMs <= (atMs ?? 0) ? askedMs : undefined,
       usage: Object.values(usage).some(part => part !== undefined) ? usage : undefined,
       cost_usd: cost !== undefined && cost >= 0 ? cost : undefined,
     },

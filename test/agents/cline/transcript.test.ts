@@ -57,6 +57,128 @@ const session = {
   ],
 };
 
+test('the CLI states failed commands, refused calls, failed requests and its own end', () => {
+  const asks = { id: 'm2', role: 'assistant', ts: at(3), ...used(10, 2, 0, 0, 0) };
+  const use = (id: string) => ({ type: 'tool_use', id, name: 'run_commands', input: { commands: ['exit 3'] } });
+  const refusal = JSON.stringify({ error: 'Tool "run_commands" requires approval in a TTY session -- NOT a failure.' });
+  const messages = [
+    { id: 'm1', role: 'user', content: [{ type: 'text', text: 'go' }], ts: at(0) },
+    { ...asks, content: [use('c1'), use('c2')] },
+    {
+      id: 'm3',
+      role: 'user',
+      content: [
+        {
+          type: 'tool_result',
+          tool_use_id: 'c1',
+          content: [{ success: false, error: 'Command exited with code 3' }],
+        },
+        { type: 'tool_result', tool_use_id: 'c2', content: refusal, is_error: true },
+      ],
+      ts: at(4),
+    },
+    {
+      id: 'e1',
+      role: 'assistant',
+      content: [{ type: 'text', text: 'scripted' }],
+      ts: at(5),
+      metadata: { displayRole: 'error' },
+    },
+  ];
+  const card = Buffer.from(JSON.stringify({ status: 'failed', ended_at: new Date(at(6)).toISOString() }));
+  const bytes = Buffer.from(JSON.stringify({ agent: 'lead', sessionId: 's', messages }));
+  const { readings } = readDocument(transcript, bytes, 's', { path: '/s/s.messages.json', companions: [card] });
+  expect(
+    readings.flatMap(({ event_type, data, facts, atMs }) =>
+      event_type === 'Prompt.Submitted' || event_type === 'Action.Before'
+        ? []
+        : [[event_type, facts?.error_type, facts?.decision?.source, facts?.started_ms, atMs, data]],
+    ),
+  ).toMatchInlineSnapshot(`
+    [
+      [
+        "Model.Responded",
+        undefined,
+        undefined,
+        1793610000000,
+        1793610003000,
+        {
+          "input_tokens": 10,
+          "model_id": "claude-sonnet-4.5",
+          "output_tokens": 2,
+        },
+      ],
+      [
+        "Action.After",
+        "exit_code",
+        undefined,
+        undefined,
+        1793610004000,
+        {
+          "action": {
+            "name": "shell",
+            "result": {
+              "exit_code": 3,
+              "success": false,
+            },
+          },
+          "decision": undefined,
+        },
+      ],
+      [
+        "Action.After",
+        undefined,
+        "mode",
+        undefined,
+        1793610004000,
+        {
+          "action": {
+            "name": "shell",
+            "result": undefined,
+          },
+          "decision": {
+            "outcome": "deny",
+          },
+        },
+      ],
+      [
+        "Model.Failed",
+        "model_error",
+        undefined,
+        1793610004000,
+        1793610005000,
+        {
+          "error_message": "scripted",
+          "error_type": "model_error",
+          "model_id": undefined,
+        },
+      ],
+      [
+        "Agent.Error",
+        "model_error",
+        undefined,
+        undefined,
+        1793610005000,
+        {
+          "error_message": "scripted",
+          "error_type": "ModelError",
+          "origin_event": "Model.Failed",
+        },
+      ],
+      [
+        "Session.End",
+        undefined,
+        undefined,
+        undefined,
+        1793610006000,
+        {
+          "end_reason": "error",
+        },
+      ],
+    ]
+  `);
+});
+
 const row = (seconds: number, say: string, text: string): object => ({ ts: at(seconds), type: 'say', say, text });
 const task = [
   row(0, 'text', 'Prune the tree'),
@@ -82,12 +204,12 @@ test('a session of the SDK has prompts, responses with tokens, and calls with re
   expect(readDocument(transcript, bytes(session), 's').readings.map(lineOf)).toMatchInlineSnapshot(`
     [
       "Prompt.Submitted [m1, unless hooked, 09:00:00.000] {"prompt":"Prune the tree"} {}",
-      "Model.Responded [m2, 09:00:03.000] {"model_id":"claude-sonnet-4.5","input_tokens":4912,"output_tokens":80} {"provider":"anthropic","usage":{"cache_read_tokens":4000,"cache_write_tokens":900},"cost_usd":0.0042}",
+      "Model.Responded [m2, 09:00:03.000] {"model_id":"claude-sonnet-4.5","input_tokens":4912,"output_tokens":80} {"provider":"anthropic","started_ms":1793610000000,"usage":{"cache_read_tokens":4000,"cache_write_tokens":900},"cost_usd":0.0042}",
       "Action.Before [toolu_c1, 09:00:03.000] {"action":{"name":"shell","input":{"commands":["cargo test"],"command":"cargo test"}}} {"call":"toolu_c1","tool":"run_commands"}",
       "Action.Before [toolu_c2, 09:00:03.000] {"action":{"name":"read_file","input":{"paths":["src/tree.rs"]}}} {"call":"toolu_c2","tool":"read_files"}",
       "Action.After [toolu_c1, 09:00:06.000] {"action":{"name":"shell","result":{"success":true}}} {"call":"toolu_c1","tool":"run_commands"}",
       "Action.After [toolu_c2, 09:00:06.000] {"action":{"name":"read_file","result":{"success":false}}} {"call":"toolu_c2","tool":"read_files","error_type":"tool_error"}",
-      "Model.Responded [m4, 09:00:09.000] {"model_id":"claude-sonnet-4.5","input_tokens":4905,"output_tokens":20} {"provider":"anthropic","usage":{"cache_read_tokens":4900,"cache_write_tokens":0},"cost_usd":0.001}",
+      "Model.Responded [m4, 09:00:09.000] {"model_id":"claude-sonnet-4.5","input_tokens":4905,"output_tokens":20} {"provider":"anthropic","started_ms":1793610006000,"usage":{"cache_read_tokens":4900,"cache_write_tokens":0},"cost_usd":0.001}",
       "Agent.Response [m4, unless hooked, 09:00:09.000] {"response":"Pruned.","final":true} {}",
     ]
   `);
@@ -191,18 +313,18 @@ test('subagents of the SDK are below the calls that launched them, with their to
     expect(house.tree()).toMatchInlineSnapshot(`
       "session cline                             +0ms    22.0s  idle_timeout
       +- invoke_agent cline                     +0ms    22.0s
-         +- chat claude-sonnet-4.5            +3.00s      0ms  length unknown
+         +- chat claude-sonnet-4.5              +0ms    3.00s
          +- execute_tool spawn_agent          +3.00s    17.0s
             +- invoke_agent                   +4.00s    8.00s
-               +- chat claude-sonnet-4.5      +6.00s      0ms  length unknown
+               +- chat claude-sonnet-4.5      +4.00s    2.00s
                +- execute_tool list_issues    +6.00s    2.00s
-               +- chat claude-haiku-4.5       +12.0s      0ms  length unknown
+               +- chat claude-haiku-4.5       +8.00s    4.00s
          +- execute_tool spawn_agent          +3.00s    17.0s
             +- invoke_agent                   +5.00s    8.00s
-               +- chat claude-sonnet-4.5      +7.00s      0ms  length unknown
+               +- chat claude-sonnet-4.5      +5.00s    2.00s
                +- execute_tool list_issues    +7.00s    2.00s
-               +- chat claude-haiku-4.5       +13.0s      0ms  length unknown
-         +- chat claude-sonnet-4.5            +22.0s      0ms  length unknown
+               +- chat claude-haiku-4.5       +9.00s    4.00s
+         +- chat claude-sonnet-4.5            +20.0s    2.00s
       "
     `);
     expect(house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []))).toMatchObject([
@@ -310,11 +432,11 @@ test('with hooks, responses are in their turn with their tokens, and calls count
     house.round({ nowMs: at(40) });
     expect(house.tree()).toMatchInlineSnapshot(`
       "session cline                                +0ms    12.0s  exit
-      +- invoke_agent cline                      +100ms    9.10s
-         +- chat claude-sonnet-4.5               +3.00s      0ms  length unknown
+      +- invoke_agent cline                        +0ms    9.20s
+         +- chat claude-sonnet-4.5                 +0ms    3.00s
          +- execute_tool read_files              +3.00s    3.00s  ERROR tool_error
          +- execute_tool run_commands (cargo)    +3.20s    2.90s
-         +- chat claude-sonnet-4.5               +9.00s      0ms  length unknown
+         +- chat claude-sonnet-4.5               +6.00s    3.00s
       "
     `);
     expect(house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []))).toMatchObject([
@@ -334,7 +456,7 @@ test('the files of a session are found in the home and in the storage of editors
   };
   const place = (session: string) => ({ session, cwd: undefined, home: '/h', env: {}, main: undefined, subagents: [] });
   const beside = [extension.replace('ui_messages', 'task_metadata')];
-  expect(transcript.files(place('a'), look)).toEqual([{ path: sdk, beside: [] }]);
+  expect(transcript.files(place('a'), look)).toEqual([{ path: sdk, beside: ['/h/.cline/data/sessions/a/a.json'] }]);
   expect(transcript.files(place('b'), look)).toEqual([{ path: extension, beside }]);
   expect(transcript.files(place('c'), look)).toEqual([]);
   const all = transcript.installed({ home: '/h', project: '/p', env: {} }, look);
