@@ -80,7 +80,11 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     if (action) action.errorType ??= 'interrupted';
     raiseRisk(state, at);
   },
-  'Context.UntilCompaction': nothing,
+  'Context.UntilCompaction': (state, at, { data }) => {
+    if (at.subagent !== undefined || at.late !== undefined) return;
+    const context = { used: data.tokens_used, limit: data.tokens_limit };
+    for (const holder of [state.segment, state.turn]) if (holder) holder.context = context;
+  },
   'Context.Compaction': (state, at, event) => {
     if (at.subagent === undefined) noteCompaction(state, at);
     // The start alone proves nothing: a compaction can be refused, and other requests run beside it.
@@ -150,6 +154,12 @@ function raiseRisk(state: FoldState, at: At): void {
 }
 
 export function effects(state: FoldState, at: At): void {
+  const { stated_budget: stated } = at.facts;
+  if (at.late === undefined && stated !== undefined)
+    for (const holder of [state.segment, state.turn]) if (holder) holder.context = stated;
+  // The name of an agent definition that the sender states for the main agent.
+  if (at.subagent === undefined && at.facts.agent !== undefined)
+    for (const holder of [state.segment, state.turn]) if (holder) holder.agent ??= at.facts.agent;
   for (const call of at.facts.over ?? []) {
     const action = own(state.actions, call);
     if (action) action.overMs ??= at.atMs;

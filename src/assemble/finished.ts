@@ -44,6 +44,11 @@ export interface FinishedDecision extends DecisionFacts {
   outcome: Outcome;
 }
 
+export interface ContextUse {
+  used?: number | undefined;
+  limit?: number | undefined;
+}
+
 export type LoopState = 'detected' | 'aborted';
 export type BudgetState = 'warning' | 'exceeded';
 
@@ -104,12 +109,17 @@ export interface Repository {
   provider?: string | undefined;
   branch?: string | undefined;
   revision?: string | undefined;
+  /** A sender stated it. */
+  isStated?: true | undefined;
 }
 
 export const repositoryParts = ['url', 'name', 'owner', 'provider', 'branch', 'revision'] as const;
 
 export interface Stated {
   usage: Sums;
+  /** The most that it can have cost, and the price list. */
+  upperUsd?: number | undefined;
+  prices?: string | undefined;
   model: string | undefined;
   provider: string | undefined;
 }
@@ -138,6 +148,8 @@ export interface SessionSpan extends Common {
   failed: number;
   loops?: number | undefined;
   budget?: BudgetState | undefined;
+  context?: ContextUse | undefined;
+  agent?: string | undefined;
   compactions?: Compacting[] | undefined;
   isContinued?: true | undefined;
   /** The cost of this run by model, as the agent states it. */
@@ -166,6 +178,8 @@ export interface TurnSpan extends Common {
   retries?: number | undefined;
   loop?: LoopState | undefined;
   budget?: BudgetState | undefined;
+  context?: ContextUse | undefined;
+  agent?: string | undefined;
   decision: FinishedDecision | undefined;
 }
 
@@ -185,6 +199,8 @@ export interface SubagentSpan extends Common {
   agent: string | undefined;
   ordinal: number;
   outcome: 'completed' | 'abandoned';
+  /** How deep it is nested, from 1. */
+  depth?: number | undefined;
   actions: number;
   launchedBy: string | undefined;
 }
@@ -256,6 +272,10 @@ export interface FinishedRecord {
   span: SpanKey;
   /** The repository of the segment in which the event happened. */
   repository?: Repository | undefined;
+  /** The depth of the subagent that begins. */
+  depth?: number | undefined;
+  /** How often the session had an error of this class before. */
+  recurrence?: number | undefined;
 }
 
 export interface Finished {

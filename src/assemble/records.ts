@@ -1,5 +1,7 @@
-import { own } from '../lib/read.ts';
+import type { Event, Facts } from '../event/event.ts';
+import { own, put } from '../lib/read.ts';
 import { aboutActions, callNamed } from './actions.ts';
+import { modelError } from './chats.ts';
 import type { At } from './current-event.ts';
 import type { SpanKey, TraceKey } from './finished.ts';
 import { chatKey, segmentTrace, sessionKey } from './keys.ts';
@@ -8,9 +10,37 @@ import type { FoldState } from './state.ts';
 
 export function record(state: FoldState, at: At): void {
   if (!at.isRecorded) return;
-  const context = { ...contextOf(state, at), repository: state.segment?.repository };
+  const context = {
+    ...contextOf(state, at),
+    repository: state.segment?.repository,
+    depth: depthOf(state, at),
+    recurrence: recurrenceOf(state, at),
+  };
   at.out.records.push({ event: at.event, ...context });
   if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
+}
+
+const depthOf = ({ subagents }: FoldState, { event, subagent }: At): number | undefined =>
+  event.event_type === 'Session.Start' && subagent !== undefined ? own(subagents, subagent)?.depth : undefined;
+
+const MOST_CLASSES = 32;
+
+/** Returns how often the session had an error of this class before, and counts it. */
+function recurrenceOf({ segment }: FoldState, { event, facts }: At): number | undefined {
+  const errorClass = errorClassOf(event, facts);
+  if (segment === undefined || errorClass === undefined) return undefined;
+  segment.errors ??= {};
+  const before = own(segment.errors, errorClass);
+  if (before === undefined && Object.keys(segment.errors).length >= MOST_CLASSES) return undefined;
+  put(segment.errors, errorClass, (before ?? 0) + 1);
+  return before ?? 0;
+}
+
+function errorClassOf(event: Event, facts: Partial<Facts>): string | undefined {
+  if (event.event_type === 'Model.Failed') return modelError(event.data, facts);
+  if (event.event_type === 'Agent.Error') return facts.error_type ?? event.data.error_type ?? '_OTHER';
+  // Parallel calls have no order, so failed actions count only for a sender that reports its errors one by one.
+  return event.event_type === 'Action.After' && facts.is_error ? (facts.error_type ?? 'tool_error') : undefined;
 }
 
 /** Returns true if a failure of a model has more than `error.type`: an unknown type, or a message that was kept. */

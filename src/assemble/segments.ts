@@ -126,6 +126,8 @@ export function closeSegment(
       failed: segment.failed,
       loops: segment.loops,
       budget: segment.budget,
+      context: segment.context,
+      agent: segment.agent,
       compactions: segment.compactions?.map(each => ({ ...each })),
       isContinued: segment.isContinued,
       usage: segment.usage,
@@ -151,6 +153,7 @@ export function noteRepository(state: FoldState, data: Fields): void {
   const found: Repository = {};
   for (const part of repositoryParts) if (typeof data[part] === 'string') found[part] = data[part];
   const isFirst = state.repository === undefined;
+  if (data.stated === true) found.isStated = true;
   state.repository = { ...state.repository, ...found };
   const { segment } = state;
   if (segment === undefined) return;
@@ -173,6 +176,8 @@ function statedBy({ event, facts }: At): Stated | undefined {
       reasoning: totals.reasoning_tokens,
       ...pricedBy(facts, totals),
     },
+    upperUsd: facts.cost?.upper_usd,
+    prices: facts.cost?.upper_usd === undefined ? undefined : facts.cost.prices,
     model,
     provider,
   };

@@ -4,6 +4,7 @@ import type { Actor, Fields, OptionFacts, RiskLevel, TimeSource } from '../event
 import { isFields } from '../lib/read.ts';
 import type {
   BudgetState,
+  ContextUse,
   FinishedDecision,
   FinishedSpan,
   Link,
@@ -118,6 +119,12 @@ export interface Segment extends Origin {
   usage: Sums;
   loops?: number;
   budget?: BudgetState | undefined;
+  /** The last known use of the context. */
+  context?: ContextUse | undefined;
+  /** The name of the agent definition, if the sender states it. */
+  agent?: string | undefined;
+  /** How often each class of error was reported. */
+  errors?: { [errorClass: string]: number };
   risk: OpenRisk | undefined;
   /** The last known version of the agent. */
   version?: string | undefined;
@@ -161,6 +168,8 @@ export interface OpenTurn extends Origin {
   /** The sender has no event for the end of a turn. */
   isEndless?: true | undefined;
   isFollowup?: boolean | undefined;
+  context?: ContextUse | undefined;
+  agent?: string | undefined;
   risk: OpenRisk | undefined;
   links: Link[];
 }
@@ -249,6 +258,7 @@ export interface OpenSubagent extends Origin {
   lastMs?: number | undefined;
   actions: number;
   usage: Sums;
+  depth?: number | undefined;
   launch: Launch | undefined;
   /** The agent named the launching call; it was not inferred. */
   sure: boolean;

@@ -31,6 +31,7 @@ export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     startMs: at.atMs,
     time: clockOf(at),
     lastMs: at.atMs,
+    depth: depthOf(state, at, launched?.launch.session),
     actions: 0,
     usage: { calls: 0 },
     launch: launched?.launch,
@@ -53,6 +54,14 @@ export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
   const launching = launched?.launch.call === undefined ? undefined : own(state.actions, launched.launch.call);
   launchesAt(launching, at.atMs);
   return subagent;
+}
+
+/** A subagent that another one launched is one level deeper. Without a known launch, only the first one is certain. */
+function depthOf({ subagents, session }: FoldState, { facts }: At, launcher: string | undefined): number | undefined {
+  if (facts.depth !== undefined) return facts.depth;
+  if (launcher === undefined) return Object.keys(subagents).length === 0 ? 1 : undefined;
+  const outer = launcher === session ? 0 : own(subagents, launcher)?.depth;
+  return outer === undefined ? undefined : outer + 1;
 }
 
 export function closeSubagent(
@@ -108,6 +117,7 @@ export function closeSubagent(
       agent: subagent.agent,
       ordinal: subagent.ordinal,
       outcome,
+      depth: subagent.depth,
       actions: subagent.actions,
       usage: subagent.usage,
       complete: true,

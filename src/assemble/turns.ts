@@ -165,6 +165,8 @@ export function closeTurn(
       retries: turn.retries,
       loop: turn.loop,
       budget: turn.budget,
+      context: turn.context,
+      agent: turn.agent,
       decision:
         outcome === 'denied'
           ? { outcome: 'deny', source: at.facts.decision?.source ?? 'unknown', basis: 'observed' }

@@ -57,6 +57,27 @@ export function costOf(used: Used, rates: Rates, isSum: boolean): number | undef
   return dollars(millionths / 1e6);
 }
 
+/**
+ * Returns the most that input and output can have cost: every token at the highest rate of its direction, caches and
+ * tiers included. Undefined if the list has no rate for one of them.
+ */
+export function upperBoundOf({ input_tokens: input, output_tokens: output }: Used, rates: Rates): number | undefined {
+  if (input === undefined || output === undefined) return undefined;
+  const { input_mtok, cache_read_mtok, cache_write_mtok, cache_write_1h_mtok, output_mtok, output_reasoning_mtok } =
+    rates;
+  const perInput = highest([input_mtok, cache_read_mtok, cache_write_mtok, cache_write_1h_mtok]);
+  const perOutput = highest([output_mtok, output_reasoning_mtok]);
+  if (input_mtok === undefined || output_mtok === undefined) return undefined;
+  return dollars((input * perInput + output * perOutput) / 1e6);
+}
+
+const highest = (rates: readonly (Rate | undefined)[]): number =>
+  Math.max(
+    ...rates.flatMap(rate =>
+      typeof rate === 'object' ? [rate.base, ...rate.tiers.map(({ price }) => price)] : (rate ?? 0),
+    ),
+  );
+
 const reaches = (rate: Rate | undefined, input: number): boolean =>
   typeof rate === 'object' && rate.tiers.some(({ start }) => input > start);
 

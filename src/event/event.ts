@@ -252,10 +252,15 @@ export interface Facts {
   /** The native name of the action (Bash, Edit). */
   tool?: string | undefined;
   mcp?: { server: string } | undefined;
-  /** The kind of the subagent (Explore, code-reviewer), on all events of a subagent. */
+  /**
+   * The kind of the subagent (Explore, code-reviewer), on all events of a subagent. On other events: the name of the agent
+   * definition that is at work, if the sender states one.
+   */
   agent?: string | undefined;
   /** The subagent that this action launches: its id, if known, and its kind. */
   launches?: { id?: string | undefined; agent?: string | undefined } | undefined;
+  /** How deep this subagent is nested, from 1, if its sender reports no launching calls. */
+  depth?: number | undefined;
   /** The call that launched this subagent, if the record of the subagent names it. */
   launched_by?: string | undefined;
   /** The native duration of the action, without the time in which it waited for people. */
@@ -302,6 +307,8 @@ export interface Facts {
   sum?: 'turn' | 'session' | undefined;
   /** The reason why the model stopped, in the words of the provider (end_turn, tool_use). */
   finish?: string | undefined;
+  /** The sender reports each error with an event of its own. */
+  is_error?: true | undefined;
   /** The failure ends one attempt. The agent may try again, so it does not end the turn. */
   is_attempt?: true | undefined;
   /** The sender has no event for the end of a turn, so the outcome of this turn stays unknown. */
@@ -354,6 +361,8 @@ export interface Edit extends EditFacts {
 
 export interface Cost {
   usd?: number | undefined;
+  /** The most that the tokens can have cost. It is set where the tokens that came from a cache are unknown. */
+  upper_usd?: number | undefined;
   prices: string;
 }
 

@@ -35,6 +35,8 @@ export interface Priced {
   used: Used;
   /** A sum over several requests. */
   isSum: boolean;
+  /** Only the most that the tokens can have cost is known. */
+  isBound?: boolean | undefined;
   atMs: number;
 }
 
@@ -49,12 +51,12 @@ export function priced(state: SessionState, body: Body, facts: Facts, atMs: numb
   const stated: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
   if (stated === undefined || (stated.input_tokens === undefined && stated.output_tokens === undefined))
     return undefined;
-  // The end of a session states a sum over several models. Without the cached tokens it has no price.
-  const isPlainSum = !isResponse && stated.cache_read_tokens === undefined;
-  const used = isResponse ? { ...facts.usage, ...stated } : isPlainSum ? {} : stated;
+  // Without the cached tokens, the sum of a session has no price, only an upper bound.
+  const isBound = !isResponse && stated.cache_read_tokens === undefined;
+  const used = isResponse ? { ...facts.usage, ...stated } : stated;
   const model = isResponse ? modelOf(body.data as DataOf<'Model.Responded'>, facts) : facts.model;
   const { provider } = facts;
-  return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });
+  return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, isBound, atMs });
 }
 
 /** The risk of an action, judged before redaction. Other events have no risk. */

@@ -134,7 +134,10 @@ export const incrementsIn = ({
       session: state.session,
       repository: state.fold.repository,
       user: state.pinned.user,
-      knownSubagent: kind => agentNamed(state.agent)?.subagents?.includes(kind) ?? false,
+      // A sender that names agent definitions has few of them; the guard of series limits their number.
+      knownSubagent: kind =>
+        agentNamed(state.agent)?.subagents?.includes(kind) ||
+        (state.fold.segment?.agent !== undefined && /^[\w.:-]{1,64}$/.test(kind)),
       records,
     },
   );

@@ -16,6 +16,7 @@ import { agentNamed } from '../agents/index.ts';
 import { AMENDED, awaited, isAmendable, isOpen, REPOSITORY, step, unread } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Hash } from '../enrich/redact.ts';
+import { withoutSecrets } from '../enrich/secrets.ts';
 import { type Body, type Event, SETTLED } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { type Enrichers, judged } from '../identify/enrichers.ts';
@@ -127,6 +128,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   private readonly transcript: Transcript | undefined;
   /** The folder of a session that began in this round, until its repository is searched. */
   private newFolder: string | undefined;
+  /** The repository that the present event of a standard states. */
+  private stated: EventSource['repository'];
   /** Ids of the committed journal, and of the session that this one's transcript begins with. */
   private journaledIds: Set<string> | undefined;
   private kinIds: Set<string> | undefined;
@@ -152,6 +155,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     if (first?.some(each => each.event_type === 'Session.Start' && each.facts?.previous !== undefined))
       state.bornMs = atMs;
     this.noteSource(source, atMs);
+    this.stated = source.repository;
     let duplicates = 0;
     for (const reading of first ?? read()) {
       if (!this.takeReading(reading, source, fragment, atMs)) duplicates += 1;
@@ -272,6 +276,25 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   private findRepository(): void {
+    this.findFolder();
+    this.noteStated();
+  }
+
+  /** Journals the repository that a sender states, when it changes. */
+  private noteStated(): void {
+    const { state, stated } = this;
+    this.stated = undefined;
+    if (stated === undefined || state.pinned.repository === false) return;
+    const named = Object.entries(stated).flatMap(([part, value]) =>
+      value === undefined ? [] : [[part, withoutSecrets(value)] as const],
+    );
+    const known = state.fold.repository;
+    if (named.every(([part, value]) => known?.[part as 'name'] === value)) return;
+    const data = { ...Object.fromEntries(named), stated: true };
+    this.conclude({ event_type: REPOSITORY, data }, `stated:${state.seq}`, state.fold.lastMs);
+  }
+
+  private findFolder(): void {
     const { state, newFolder: cwd } = this;
     this.newFolder = undefined;
     const found = cwd === undefined ? undefined : this.context.eyes && repositoryAt(cwd, this.context.eyes);

@@ -60,7 +60,8 @@ export function readingsOf(
     if (reading.event_type === 'Action.Before' || reading.event_type === 'Action.After')
       return [withCall(named, memory)];
     if (reading.pairs === undefined) return [withProvider(named)];
-    return [withSubagent(named, event, memory)];
+    const depth = named.pairs === 'opens' ? Object.keys(state.fold.subagents).length + 1 : undefined;
+    return [withSubagent({ ...named, facts: { ...named.facts, depth } }, event, memory)];
   });
 }
 

@@ -8,7 +8,7 @@ import { plainName } from '../identify/identify.ts';
 import { own } from '../lib/read.ts';
 import { statedEvent, statedMetric } from '../python/payload-fields.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ForeignReading } from '../standards/foreign-event.ts';
+import type { ForeignEvent, ForeignReading } from '../standards/foreign-event.ts';
 import { agentOfEvent, HOOKS, insideOf, readingsOf, type SourceAgent } from './foreign.ts';
 import { type Bad, type Item, itemsIn, textOf, type Unread } from './items.ts';
 import { recognize, SURE } from './recognize.ts';
@@ -40,6 +40,8 @@ export interface EventSource {
   atMs: number | undefined;
   id: string | undefined;
   user?: string | undefined;
+  /** The repository that the event states. */
+  repository?: ForeignEvent['repository'];
   /** The version of the agent. */
   version: string | undefined;
   /** Paths of transcripts that the payload names. */
@@ -113,6 +115,7 @@ export function sourceOf(
       atMs: event.atMs ?? wrapped?.atMs,
       id: wrapped?.id,
       user: event.user,
+      repository: event.repository,
       version: event.version ?? inside?.agent.version?.(inside.fields),
       files: event.transcript === undefined ? undefined : { main: event.transcript },
       isEdge: event.readings.some(reading => reading.event_type === 'Session.End'),

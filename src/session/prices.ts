@@ -7,7 +7,7 @@ import type { calcPrice } from '@pydantic/genai-prices';
 import { agentNamed } from '../agents/index.ts';
 import { listedAs } from '../agents/shared/providers.ts';
 import type { Config } from '../config/config.ts';
-import { costOf, type Rates } from '../enrich/cost.ts';
+import { costOf, type Rates, upperBoundOf } from '../enrich/cost.ts';
 import type { Priced, PriceOf } from '../identify/enrichers.ts';
 import { besideUs } from '../lib/beside.ts';
 import { hexDigest } from '../lib/hash.ts';
@@ -23,6 +23,7 @@ export const TABLE = 'genai-prices 0.1.8';
 export const priceOf: PriceOf = ({ agent, pinned: { cost } }, priced) => {
   if (cost?.enabled === false) return undefined;
   const { rates, prices } = ratesFor({ ...priced, provider: priced.provider ?? agentNamed(agent)?.provider }, cost);
+  if (priced.isBound) return { upper_usd: rates && upperBoundOf(priced.used, rates), prices };
   const usd = rates && costOf(priced.used, rates, priced.isSum);
   return usd === undefined ? { prices } : { usd, prices };
 };

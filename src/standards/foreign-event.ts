@@ -14,6 +14,10 @@ export interface ForeignEvent {
   readonly atMs: number | undefined;
   /** The path of the transcript, if the event has it. */
   readonly transcript?: string | undefined;
+  /** The repository, if the event states it. */
+  readonly repository?:
+    | { owner?: string | undefined; name?: string | undefined; branch?: string | undefined }
+    | undefined;
   /** The agent's own payload, if the event carries it. It has more details than the event. */
   readonly payload?: Fields | undefined;
   readonly readings: readonly ForeignReading[];

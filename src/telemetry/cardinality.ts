@@ -23,6 +23,8 @@ const free: readonly (readonly [name: string, most: number, closed?: ReadonlySet
   [ours.actionName, 100],
   [development.agentName, 50],
   [ours.mcpServer, 50],
+  [development.repositoryName, 50],
+  [development.repositoryBranch, 50],
   [ours.agentMode, 10],
   [stable.errorType, 24, errorClasses],
   [development.sessionId, Number.POSITIVE_INFINITY],

@@ -14,18 +14,27 @@ import { actionOnMetrics, decided } from './action-names.ts';
 import { OTHER } from './cardinality.ts';
 import { errorClassOf } from './error-classes.ts';
 import { counterIncrement, type Increment, type Known, one } from './increments.ts';
-import { ours, stable } from './names.ts';
+import { development, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 
 export function fromEvent(event: Event, known: Known): Increment[] {
   // Events that otel-hooks derives are not counted as events of an agent.
   if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const all = one('pipelineEvents', { [ours.eventType]: typeOnMetrics(event), [ours.pipelineResult]: 'accepted' });
-  if (event.event_type === FILE_WRITE) return [all, one('fileWrites', written(event.data.operation))];
-  if (isVendor(event)) return [all];
+  const { stated_budget: stated } = factsOf(event) ?? {};
+  const share = stated === undefined ? undefined : stated.used / stated.limit;
+  if (share !== undefined && share <= 1)
+    return [all, { metric: 'utilization', attributes: {}, value: share }, ...incrementsByType(event, known)];
+  return [all, ...incrementsByType(event, known)];
+}
+
+/** The increments of an event by its type. */
+function incrementsByType(event: Event, known: Known): Increment[] {
+  if (event.event_type === FILE_WRITE) return [one('fileWrites', written(event.data.operation))];
+  if (isVendor(event)) return [];
   // The row of a type takes the events of that type, but the compiler cannot infer this from the index.
   const row = incrementsOfType[event.event_type] as Row<Event> | undefined;
-  return row === undefined ? [all] : [all, ...row(event, factsOf(event) ?? {}, known)];
+  return row?.(event, factsOf(event) ?? {}, known) ?? [];
 }
 
 type Row<E> = (event: E, facts: Partial<Facts>, known: Known) => Increment[];
@@ -48,8 +57,13 @@ const policyIncrements =
  * spans.
  */
 const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
-  'Session.Start': ({ parent_session_id: parent, data }) =>
-    parent === undefined ? [one('sessionsStarted', { [ours.startReason]: data.start_reason ?? 'new' })] : [],
+  'Session.Start': ({ parent_session_id: parent, data }, { agent }) => {
+    // Only senders that name an agent definition have a name here.
+    const named: Plain = agent === undefined ? {} : { [development.agentName]: agent };
+    return parent === undefined
+      ? [one('sessionsStarted', { [ours.startReason]: data.start_reason ?? 'new', ...named })]
+      : [];
+  },
   'Prompt.Submitted': ({ data: { is_followup, decision }, risk }, facts) => {
     const prompt = one('prompts', { [ours.promptFollowup]: String(is_followup ?? 'unknown') });
     if (decision === undefined) return [prompt];

@@ -75,7 +75,8 @@ export function incrementsOf(
         increment.place = place;
         circumstances(increment, about);
       }
-      if (wide.size > 0) increment.attributes = widened(increment.attributes, wide, widening, about);
+      if (wide.size > 0 || widening.repository?.isStated)
+        increment.attributes = widened(increment.attributes, wide, widening, about);
       all.push(increment);
     }
   };
@@ -158,7 +159,11 @@ function widened(
     [development.repositoryBranch, repository?.branch],
     [development.userId, user],
   ];
-  for (const [name, value] of ofSession) if (value !== undefined && include.has(name)) more[name] = value;
+  for (const [name, value] of ofSession) {
+    const isStated =
+      repository?.isStated && (name === development.repositoryName || name === development.repositoryBranch);
+    if (value !== undefined && (isStated || include.has(name))) more[name] = value;
+  }
   if (include.has(ours.agentMode) && mode !== undefined) more[ours.agentMode] = mode;
   if (tool !== undefined && has(development.toolName, development.toolName)) more[development.toolName] = tool;
   if (agent !== undefined && has(development.agentName, development.agentName)) more[development.agentName] = agent;

@@ -30,6 +30,7 @@ import {
   type SpanContextFacts,
   serverOf,
   toolTypeOf,
+  upperBound,
   wireSpanId,
   wireTraceId,
 } from './spans.ts';
@@ -88,6 +89,10 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const parts = [common(record, name, facts, agent)];
   for (const part of dataAttributes(event, facts, from)) parts.push(part);
   for (const part of contentAttributes(event, facts, from.content)) parts.push(part);
+  parts.push({
+    [ours.subagentDepth]: record.depth,
+    [ours.errorRecurrence]: isException ? undefined : record.recurrence,
+  });
   parts.push(repositoryOf(record), userAttributes(event.user?.id), metadataAttributes(metadataOf(event)));
   if (isException) parts.push({ [stable.exceptionType]: exceptionType(event, facts) });
   return {
@@ -126,7 +131,7 @@ function common(
     [development.eventName]: name,
     [development.sessionId]: session,
     [development.conversationId]: session,
-    [development.agentName]: event.session_id === session ? agent : facts.agent,
+    [development.agentName]: event.session_id === session ? (facts.agent ?? agent) : facts.agent,
     [ours.agentId]: event.session_id === session ? undefined : event.session_id,
     [ours.parentSession]: event.parent_session_id,
     [ours.eventId]: event.event_id,
@@ -141,6 +146,8 @@ function common(
     [ours.riskScore]: event.risk?.score,
     [ours.riskLevel]: event.risk?.level,
     [ours.riskFactors]: event.risk?.factors,
+    [ours.tokensUsed]: facts.stated_budget?.used,
+    [ours.tokensLimit]: facts.stated_budget?.limit,
   };
 }
 
@@ -172,7 +179,8 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
 
 type Row<E> = (event: E, facts: Partial<Facts>, from: SpanContextFacts) => Attributes[];
 
-const endAttributes: Row<EventOf<'Session.End' | 'Session.Abort'>> = event => [
+const endAttributes: Row<EventOf<'Session.End' | 'Session.Abort'>> = (event, { cost }) => [
+  upperBound(cost?.upper_usd, cost?.prices),
   {
     [ours.endReason]: event.data.end_reason,
     [ours.sessionTokens]: event.data.usage?.total_tokens,

@@ -27,7 +27,7 @@ export function fromSpan(span: FinishedSpan, agent: string, known: Known, wideni
       ];
     case 'turn':
     case 'subagent': {
-      const name = span.kind === 'turn' ? agent : subagentOnMetrics(span.agent, widening);
+      const name = span.kind === 'turn' && span.agent === undefined ? agent : subagentOnMetrics(span.agent, widening);
       return [
         { metric: 'agentDuration', attributes: { [development.agentName]: name, ...error }, value: seconds },
         { metric: 'agentToolCalls', attributes: { [development.agentName]: name }, value: span.actions },
@@ -40,7 +40,8 @@ export function fromSpan(span: FinishedSpan, agent: string, known: Known, wideni
       return fromChat(span, widening, error);
     case 'action': {
       const about = { name: span.name, tool: span.tool, isMcp: span.mcpServer !== undefined };
-      const name = span.subagent === undefined ? agent : subagentOnMetrics(span.agent, widening);
+      const name =
+        span.subagent === undefined && span.agent === undefined ? agent : subagentOnMetrics(span.agent, widening);
       // A denied action did not run, so it has no duration.
       const isTimed = span.outcome !== 'denied' && span.duration !== 'none';
       return [

@@ -4,7 +4,15 @@
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { FinishedDecision, FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
+import type {
+  ContextUse,
+  FinishedDecision,
+  FinishedSpan,
+  SessionSpan,
+  SpanKey,
+  Sums,
+  TraceKey,
+} from '../assemble/finished.ts';
 import type { DecisionFacts } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { formerAttributes, formerSpanName } from '../python/span-names.ts';
@@ -110,7 +118,7 @@ function nameOf(span: FinishedSpan, facts: SpanContextFacts): string {
     case 'session':
       return `session ${facts.agent}`;
     case 'turn':
-      return `${operations.invokeAgent} ${facts.agent}`;
+      return `${operations.invokeAgent} ${span.agent ?? facts.agent}`;
     case 'plan':
       return `${operations.plan} ${span.agent ?? facts.agent}`;
     case 'subagent':
@@ -145,7 +153,7 @@ const attributesOfKind: {
 } = {
   session: (span, facts) => [
     {
-      [development.agentName]: facts.agent,
+      [development.agentName]: span.agent ?? facts.agent,
     },
     userAttributes(facts.user),
     {
@@ -166,14 +174,16 @@ const attributesOfKind: {
       [ours.sessionFailed]: span.failed,
       [ours.sessionLoops]: span.loops,
       [ours.budgetState]: span.budget,
+      ...contextUse(span.context),
       [development.requestModel]: span.stated?.model,
+      ...upperBound(span.stated?.upperUsd, span.stated?.prices),
     },
     sums(span),
   ],
   turn: (span, facts) => [
     {
       [development.operationName]: operations.invokeAgent,
-      [development.agentName]: facts.agent,
+      [development.agentName]: span.agent ?? facts.agent,
       [development.providerName]: facts.provider,
       [ours.turnId]: span.turn,
       [ours.turnOutcome]: span.outcome,
@@ -187,6 +197,7 @@ const attributesOfKind: {
       [ours.loopDetected]: span.loop === undefined ? undefined : true,
       [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
       [ours.budgetState]: span.budget,
+      ...contextUse(span.context),
       [ours.promptLength]: span.promptLength,
       [ours.promptFollowup]: span.isFollowup,
     },
@@ -197,7 +208,7 @@ const attributesOfKind: {
   plan: (span, facts) => [
     {
       [development.operationName]: operations.plan,
-      [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+      [development.agentName]: span.subagent === undefined ? (span.agent ?? facts.agent) : span.agent,
       [ours.agentId]: span.subagent,
       [ours.planType]: span.type,
       [ours.planSteps]: span.steps,
@@ -210,6 +221,7 @@ const attributesOfKind: {
       [development.providerName]: facts.provider,
       [ours.agentId]: span.id,
       [ours.parentSession]: facts.session,
+      [ours.subagentDepth]: span.depth,
       [ours.subagentOutcome]: span.outcome,
       [ours.subagentActions]: span.actions,
       [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
@@ -219,7 +231,7 @@ const attributesOfKind: {
   action: (span, facts) => [
     {
       [development.operationName]: operations.executeTool,
-      [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+      [development.agentName]: span.subagent === undefined ? (span.agent ?? facts.agent) : span.agent,
       [development.toolName]: span.tool,
       [development.toolType]: toolTypeOf(span.mcpServer),
       [development.toolCallId]: span.call,
@@ -243,7 +255,7 @@ const attributesOfKind: {
   chat: (span, facts) => [
     {
       [development.operationName]: span.untold === undefined ? operations.chat : COMPACTION_OPERATION,
-      [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+      [development.agentName]: span.subagent === undefined ? (span.agent ?? facts.agent) : span.agent,
       [development.providerName]: span.provider ?? providerFor(span.model, facts),
       [development.requestModel]: span.model,
       [development.responseModel]: span.errorType === undefined ? span.model : undefined,
@@ -284,6 +296,16 @@ export const toolTypeOf = (server: string | undefined): string => (server === un
 
 /** The name of an MCP server. An agent or a standard may name only the tool. */
 export const serverOf = (server: string | undefined): string | undefined => (server === 'unknown' ? undefined : server);
+
+/** The use of the context, as it was last stated. */
+const contextUse = (context: ContextUse | undefined): Attributes => ({
+  [ours.tokensUsed]: context?.used,
+  [ours.tokensLimit]: context?.limit,
+});
+
+/** The most that tokens can have cost. It is derived, so no counter takes it. */
+export const upperBound = (usd: number | undefined, prices: string | undefined): Attributes =>
+  usd === undefined ? {} : { [ours.costUpperBound]: usd, [ours.costBasis]: 'derived', [ours.costPrices]: prices };
 
 /** The names of providers that version 1.36 of the conventions spells differently. */
 const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };

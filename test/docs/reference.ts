@@ -98,6 +98,8 @@ const recordOf = (type: string, data?: object, root?: boolean, as?: 'exception')
     {
       event: eventOf(type, data, root),
       as,
+      depth: type === 'Session.Start' ? 1 : undefined,
+      recurrence: ['Agent.Error', 'Model.Failed', 'Action.After'].includes(type) ? 0 : undefined,
       trace: { agent, session, segment: 0 },
       span: { kind: 'turn', session, parts: ['1'] },
     },
@@ -244,6 +246,11 @@ const about: { readonly [name: string]: string } = {
   [ours.endReason]: 'Why the session or the segment ended; `unknown` on metrics if the agent states no known reason',
   [ours.sessionTokens]: 'Input and output tokens that are known; on the record as the event states them',
   [ours.sessionDurationMs]: 'The length of the whole session, as its end states it',
+  [ours.costUpperBound]:
+    'The most that the tokens of the session can have cost: all of them at the highest rate of the price list. Only where the end of a session states tokens without the cached ones',
+  [ours.costBasis]: '`derived`: the amount is not a measurement, and no counter takes it',
+  [ours.subagentDepth]: 'How deep the subagent is nested, from 1; absent if it is not known',
+  [ours.errorRecurrence]: 'How often the session had an error of this class before',
   [ours.sessionTurns]: 'Turns in the segment',
   [ours.sessionActions]: 'Actions in the segment, those of subagents included',
   [ours.sessionSubagents]: 'Subagent runs in the segment',

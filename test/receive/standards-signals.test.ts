@@ -1,11 +1,14 @@
 /** Events of the open standards, and the attributes of the spans, records and metrics that they become. */
 import { describe, expect, test } from 'vitest';
 import { incrementsIn } from '../../src/pipeline/outgoing.ts';
+import { priceOf } from '../../src/session/prices.ts';
+import { hookPoints } from '../../src/standards/base-coat/hook-points.ts';
+import { toBaseCoat } from '../../src/standards/base-coat/to-base-coat.ts';
 import type { Increment } from '../../src/telemetry/increments.ts';
 import { metrics } from '../../src/telemetry/names.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { readableRecordOf } from '../otlp.ts';
-import { limits, mapped, type Played, type PlayedHook, play, START_MS } from '../play.ts';
+import { fragmentOf, limits, mapped, type Played, type PlayedHook, pinned, play, playerOf, START_MS } from '../play.ts';
 
 const time = (seconds: number): string => new Date(START_MS + seconds * 1000).toISOString();
 
@@ -223,4 +226,250 @@ describe('names of actions', () => {
       'gen_ai.tool.type': 'function',
     });
   });
+});
+
+// ---------------------------------------------------------------- cost
+
+describe('the cost of a session that reports only its end', () => {
+  const ending = {
+    reason: 'completed',
+    model: 'anthropic/claude-sonnet-4-5',
+    input_tokens: 1_000_000,
+    output_tokens: 1_000,
+  };
+  const at = { atMs: START_MS };
+  const envelope = {
+    openhook: '0.1',
+    id: 'o-1',
+    source: 'acme-agent',
+    type: 'session.end',
+    time: time(0),
+    session_id: 's-1',
+  };
+  const priced = (payload: object): Played => {
+    const player = playerOf({ price: priceOf, settles: 'never waiting' });
+    const taken = player.take(fragmentOf({ ...at, payload }));
+    const [session] = taken.fate === 'rejected' ? [] : taken.sessions;
+    const { events = [], spans = [], records = [], state } = session ?? {};
+    const states = new Map(state === undefined ? [] : [[state.key, state]]);
+    return { events, spans, records, states, fates: [], oddities: {}, odd: [], bad: [] };
+  };
+
+  test('has an upper bound, which no counter takes', () => {
+    const played = priced({ ...envelope, data: ending });
+    const [span] = spansOf('session', played);
+    expect(span).toMatchObject({ 'agent_hooks.cost.basis': 'derived' });
+    // A million tokens of input cost at least 3 USD, and at most the rate of a write to a cache.
+    expect(span?.['agent_hooks.cost.upper_bound_usd']).toBeGreaterThanOrEqual(3);
+    expect(span?.['agent_hooks.cost.upper_bound_usd']).toBeLessThanOrEqual(22.6);
+    expect(span).not.toHaveProperty(['agent_hooks.cost.usd']);
+    expect(recordsOf('Session.End', played)[0]).toMatchObject({ 'agent_hooks.cost.basis': 'derived' });
+    expect(metricOf('agent_hooks.cost.computed', played)).toEqual([]);
+    expect(metricOf('agent_hooks.cost.reported', played)).toEqual([]);
+  });
+
+  test.each([
+    ['without a model', { ...envelope, data: { ...ending, model: undefined } }],
+    ['without the output', { ...envelope, data: { ...ending, output_tokens: undefined } }],
+    ['with a bare total', agentHooks(['Session.End', { usage: { total_tokens: 48_210 } }])[0]?.payload as object],
+  ])('%s has none', (_, payload) => {
+    const [span] = spansOf('session', priced(payload));
+    expect(Object.keys(span ?? {}).filter(name => name.includes('cost'))).not.toContain(
+      'agent_hooks.cost.upper_bound_usd',
+    );
+  });
+});
+
+// ---------------------------------------------------------------- Base Coat
+
+const coat = (...envelopes: [hook: string, more?: object][]): PlayedHook[] =>
+  envelopes.map(([hook, more = {}], i) => ({
+    atMs: START_MS + i * 1000,
+    payload: {
+      hook,
+      timestamp: time(i),
+      sessionId: 'bc-1',
+      agent: 'backend-dev',
+      repository: 'acme/shop',
+      branch: 'feat/hooks',
+      ...more,
+    },
+  }));
+
+describe('the envelope of Base Coat', () => {
+  const budget = { usedTokens: 78_124, effectiveLimit: 160_000 };
+  const tool = { name: 'powershell', success: false, durationMs: 6_422 };
+  const session = () =>
+    play(
+      coat(
+        ['SessionStart'],
+        ['UserPromptSubmitted'],
+        ['PreToolUse', { tool: { name: 'powershell' } }],
+        ['PostToolUse', { tool, budget }],
+        ['SessionEnd'],
+      ),
+    );
+
+  test('agent, repository, branch and budget are on spans, records and metrics', () => {
+    const played = session();
+    const agent = { 'gen_ai.agent.name': 'backend-dev' };
+    const context = { 'agent_hooks.context.tokens_used': 78_124, 'agent_hooks.context.tokens_limit': 160_000 };
+    const repository = { 'vcs.repository.name': 'shop', 'vcs.ref.head.name': 'feat/hooks' };
+    const owner = { 'vcs.owner.name': 'acme' };
+    expect(spansOf('session', played)).toEqual([
+      expect.objectContaining({ ...agent, ...context, ...repository, ...owner }),
+    ]);
+    expect(spansOf('turn', played)).toEqual([expect.objectContaining({ ...agent, ...context })]);
+    expect(spansOf('action', played)).toEqual([expect.objectContaining(agent)]);
+    expect(recordsOf('Action.After', played)).toEqual([
+      expect.objectContaining({ ...agent, ...context, ...repository }),
+    ]);
+    expect(metricOf('gen_ai.execute_tool.duration', played)).toEqual([
+      expect.objectContaining({ ...agent, ...repository }),
+    ]);
+    expect(metricOf('agent_hooks.context.utilization', played)).toEqual([expect.objectContaining(repository)]);
+  });
+
+  test('they are in the envelopes that otel-hooks writes', () => {
+    const known = new Map();
+    const written = session().events.flatMap(event => toBaseCoat(event, known));
+    expect(written.at(-1)).toMatchObject({
+      hook: 'SessionEnd',
+      agent: 'backend-dev',
+      repository: 'acme/shop',
+      branch: 'feat/hooks',
+      budget,
+    });
+  });
+
+  test('a text that is no name of a repository or a branch is left out', () => {
+    const played = play(coat(['SessionStart', { repository: 'see https://x', branch: 'a b' }], ['SessionEnd']));
+    expect(spansOf('session', played)[0]).not.toHaveProperty(['vcs.repository.name']);
+    expect(spansOf('session', played)[0]).not.toHaveProperty(['vcs.ref.head.name']);
+  });
+
+  test('the setting that leaves out the repository also holds for a stated one', () => {
+    const player = playerOf({ settles: 'never waiting' }, { ...pinned, repository: false });
+    const taken = coat(['SessionStart'], ['SessionEnd']).map(hook => player.take(fragmentOf(hook)));
+    const [session] = taken[0]?.fate === 'journaled' ? taken[0].sessions : [];
+    expect(JSON.stringify(session?.events)).not.toContain('shop');
+  });
+});
+
+describe("each row of Base Coat's table of measurements has a signal", () => {
+  const rows: { [hook: string]: () => void } = {
+    SessionStart: () => {
+      const answered = {
+        action: 'injectContext',
+        additionalContext: ['x'],
+        metadata: { memoryHits: 3, bootstrapMs: 40 },
+      };
+      const played = play(coat(['SessionStart', { response: answered }], ['SessionEnd']));
+      expect(metricOf('agent_hooks.session.started', played)).toEqual([
+        expect.objectContaining({ 'gen_ai.agent.name': 'backend-dev' }),
+      ]);
+      expect(recordsOf('vendor.base-coat.response', played)).toEqual([
+        expect.objectContaining({ 'agent_hooks.vendor.memoryHits': 3, 'agent_hooks.vendor.bootstrapMs': 40 }),
+      ]);
+    },
+    SessionEnd: () => {
+      const tool = { name: 'bash', success: true };
+      const played = play(coat(['SessionStart'], ['PreToolUse', { tool }], ['PostToolUse', { tool }], ['SessionEnd']));
+      expect(metricOf('agent_hooks.session.duration', played)).toHaveLength(1);
+      expect(spansOf('session', played)[0]).toMatchObject({ 'agent_hooks.session.actions': 1 });
+    },
+    UserPromptSubmitted: () => {
+      const played = play(coat(['UserPromptSubmitted'], ['UserPromptSubmitted'], ['SessionEnd']));
+      expect(metricOf('agent_hooks.prompt.submitted', played)).toHaveLength(2);
+    },
+    PreToolUse: () => {
+      const response = { action: 'block', reason: 'no', warnings: ['w'], metadata: { hookId: 'guard' } };
+      const played = play(coat(['PreToolUse', { tool: { name: 'bash' }, response }], ['SessionEnd']));
+      expect(metricOf('agent_hooks.decisions', played)).toEqual([
+        expect.objectContaining({ 'agent_hooks.action.name': 'shell', 'agent_hooks.decision.source': 'hook' }),
+      ]);
+      expect(recordsOf('vendor.base-coat.response', played)).toEqual([
+        expect.objectContaining({ 'agent_hooks.vendor.warnings': 1 }),
+      ]);
+    },
+    PostToolUse: () => {
+      const tool = { name: 'bash', success: false, durationMs: 900 };
+      const played = play(coat(['PreToolUse', { tool }], ['PostToolUse', { tool }], ['SessionEnd']));
+      expect(metricOf('gen_ai.execute_tool.duration', played)).toEqual([
+        expect.objectContaining({
+          'gen_ai.tool.name': 'bash',
+          'gen_ai.agent.name': 'backend-dev',
+          'error.type': 'tool_error',
+        }),
+      ]);
+      const [action] = played.spans.filter(({ kind }) => kind === 'action');
+      expect((action?.endMs ?? 0) - (action?.startMs ?? 0)).toBe(900);
+    },
+    SubagentStart: () => {
+      const played = play(
+        coat(
+          ['SessionStart'],
+          ['SubagentStart', { agent: 'reader' }],
+          ['SubagentStart', { agent: 'inner' }],
+          ['SubagentStop', { agent: 'inner' }],
+          ['SubagentStop', { agent: 'reader' }],
+          ['SessionEnd'],
+        ),
+      );
+      const depth = 'agent_hooks.subagent.depth';
+      const started = recordsOf('Session.Start', played).slice(1);
+      expect(started.map(each => [each['gen_ai.agent.name'], each[depth]])).toEqual([
+        ['reader', 1],
+        ['inner', 2],
+      ]);
+      expect(spansOf('subagent', played).map(each => [each['gen_ai.agent.name'], each[depth]])).toEqual([
+        ['inner', 2],
+        ['reader', 1],
+      ]);
+    },
+    SubagentStop: () => {
+      const played = play(
+        coat(['SubagentStart', { agent: 'reader' }], ['SubagentStop', { agent: 'reader' }], ['SessionEnd']),
+      );
+      expect(metricOf('gen_ai.invoke_agent.duration', played)).toContainEqual(
+        expect.objectContaining({ 'gen_ai.agent.name': 'reader' }),
+      );
+    },
+    PreCompact: () => {
+      const played = play(coat(['PreCompact', { budget: { usedTokens: 90 } }], ['SessionEnd']));
+      expect(metricOf('agent_hooks.context.compactions', played)).toHaveLength(1);
+      expect(recordsOf('Context.Compaction', played)[0]).toMatchObject({ 'agent_hooks.context.tokens_before': 90 });
+    },
+    PostCompact: () => {
+      const size = (usedTokens: number): object => ({ budget: { usedTokens } });
+      const played = play(coat(['PreCompact', size(100)], ['PostCompact', size(40)], ['SessionEnd']));
+      const [share] = incrementsOf(played).filter(({ metric }) => metric === 'compression');
+      expect(share?.value).toBe(0.4);
+    },
+    OnError: () => {
+      const error = { type: 'AuthError' };
+      const played = play(coat(['OnError', { error }], ['OnError', { error }], ['SessionEnd']));
+      const records = recordsOf('Agent.Error', played);
+      expect(records.map(each => [each['error.type'], each['agent_hooks.error.recurrence']])).toEqual([
+        ['AuthError', 0],
+        ['AuthError', 1],
+      ]);
+      expect(metricOf('agent_hooks.errors', played).map(each => each['error.type'])).toEqual([
+        'AuthError',
+        'AuthError',
+      ]);
+    },
+    OnBudgetExceeded: () => {
+      const budget = { usedTokens: 131_000, effectiveLimit: 160_000 };
+      const played = play(coat(['SessionStart'], ['OnBudgetExceeded', { budget }], ['SessionEnd']));
+      expect(metricOf('agent_hooks.budget.thresholds', played)).toContainEqual(
+        expect.objectContaining({ 'agent_hooks.budget.of': 'envelope', 'agent_hooks.budget.state': 'exceeded' }),
+      );
+      expect(recordsOf('Policy.Violation', played)).toContainEqual(
+        expect.objectContaining({ 'agent_hooks.budget.used': 131_000, 'agent_hooks.budget.limit': 160_000 }),
+      );
+    },
+  };
+
+  test.each(hookPoints)('%s', hook => rows[hook]?.());
 });

@@ -1,7 +1,7 @@
 /**
  * Reads event envelopes of Base Coat: `{hook, timestamp, sessionId, agent, repository, branch, budget, tool}`. Base
  * Coat has no ids, so calls and subagents are paired by name, in order. `agent` is the name of an agent definition and
- * not of the product; repository and branch are not read. `PostToolUse` and `OnError` both report a failed tool, which
+ * not of the product. `PostToolUse` and `OnError` both report a failed tool, which
  * is one failure.
  *
  * Our hook runner adds the input and the output of the action, which loops and risks are detected by; they are redacted
@@ -28,6 +28,15 @@ const change = z.object({
 /** Above this number, the changes of one event are not recorded one by one. */
 const MOST_CHANGES = 32;
 
+/** The class of an error. The document has no field for it; senders write a word or an object with a type. */
+const CLASS = /^[A-Za-z][\w.-]{0,63}$/;
+const errorClass = z.union([
+  z.string().regex(CLASS),
+  z.object({ class: z.string().regex(CLASS) }).transform(each => each.class),
+  z.object({ type: z.string().regex(CLASS) }).transform(each => each.type),
+  z.object({ name: z.string().regex(CLASS) }).transform(each => each.name),
+]);
+
 const answer = z.object({
   action: responseSchema.shape.action,
   reason: z.string().optional().catch(undefined),
@@ -39,6 +48,7 @@ const answer = z.object({
       failures: z.array(z.unknown()).catch([]),
       changes: z.array(change).catch([]),
     })
+    .catchall(z.unknown())
     .catch({ failures: [], changes: [] }),
 });
 
@@ -47,6 +57,9 @@ const envelope = z.looseObject({
   sessionId: z.string(),
   timestamp: z.string().optional().catch(undefined),
   agent: z.string().min(1).optional().catch(undefined),
+  repository: z.string().optional().catch(undefined),
+  branch: z.string().optional().catch(undefined),
+  error: errorClass.optional().catch(undefined),
   budget: z
     .object({
       usedTokens: count,
@@ -100,8 +113,24 @@ export function readBaseCoat(fields: Fields): ForeignEvent | Unreadable {
     native: hook,
     cwd: undefined,
     atMs: Number.isNaN(atMs) ? undefined : atMs,
-    readings: [...about.map(each => (isBlocked(read.data) ? denied(each) : each)), ...answered(read.data)],
+    repository: repositoryOf(read.data),
+    readings: [...about.map(each => (isBlocked(read.data) ? denied(each) : each)), ...answered(read.data)].map(
+      each => ({
+        ...each,
+        facts: { agent: read.data.agent, ...each.facts },
+      }),
+    ),
   };
+}
+
+/** `owner/name`, without characters that no host allows in them. */
+const REPOSITORY = /^(?:([\w.-]{1,100}(?:\/[\w.-]{1,100}){0,3})\/)?([\w.-]{1,100})$/;
+const BRANCH = /^[^\s\p{Cc}~^:?*[\\]{1,250}$/u;
+
+function repositoryOf({ repository, branch }: Envelope): ForeignEvent['repository'] {
+  const [, owner, name] = REPOSITORY.exec(repository ?? '') ?? [];
+  const head = BRANCH.test(branch ?? '') ? branch : undefined;
+  return name === undefined && head === undefined ? undefined : { owner, name, branch: head };
 }
 
 const isBlocked = ({ response }: Envelope): boolean => response?.action === 'block';
@@ -123,6 +152,7 @@ function answered({ response, tool }: Envelope): ForeignReading[] {
   if (response === undefined) return [];
   const { action, reason, metadata, warnings, additionalContext } = response;
   const counts = { contexts: additionalContext.length, warnings: warnings.length, failed: metadata.failures.length };
+  const measured = measurementsIn(metadata);
   const blocked: ForeignReading = {
     event_type: 'Policy.Blocked',
     data: { policy_name: metadata.hookId ?? 'hook', reason, action: tool && { name: tool.name } },
@@ -131,10 +161,10 @@ function answered({ response, tool }: Envelope): ForeignReading[] {
   };
   const answer: ForeignReading = {
     event_type: 'vendor.base-coat.response',
-    data: { action, ...counts },
-    facts: { fields: ['action', ...Object.keys(counts)] },
+    data: { action, ...measured, ...counts },
+    facts: { fields: ['action', ...Object.keys(measured), ...Object.keys(counts)] },
   };
-  const isSilent = action === 'passThrough' && warnings.length === 0;
+  const isSilent = action === 'passThrough' && warnings.length === 0 && Object.keys(measured).length === 0;
   const changes = metadata.changes.slice(0, MOST_CHANGES).map(
     ({ hookId: by, what }): ForeignReading => ({
       event_type: 'vendor.base-coat.change',
@@ -143,6 +173,16 @@ function answered({ response, tool }: Envelope): ForeignReading[] {
     }),
   );
   return [...(action === 'block' ? [blocked] : []), ...(isSilent ? [] : [answer]), ...changes];
+}
+
+const MOST_MEASUREMENTS = 16;
+
+/** Numbers that a hook states for diagnosis, such as the memories that it found. They are never content. */
+function measurementsIn(metadata: Fields): Fields {
+  const found = Object.entries(metadata).filter(
+    ([name, value]) => /^[A-Za-z]\w{0,31}$/.test(name) && (typeof value === 'number' || typeof value === 'boolean'),
+  );
+  return Object.fromEntries(found.slice(0, MOST_MEASUREMENTS));
 }
 
 const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>> = {
@@ -183,7 +223,7 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>
   ],
   OnError: event =>
     event.tool === undefined
-      ? [{ event_type: 'Agent.Error', data: { error_type: 'UnhandledException' } }]
+      ? [{ event_type: 'Agent.Error', data: { error_type: event.error ?? 'UnhandledException' } }]
       : [outcome(event, false)],
   OnBudgetExceeded: ({ budget }) => {
     const { usedTokens: used, effectiveLimit: limit } = budget ?? {};
@@ -213,7 +253,7 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>
 const inputOf = (input: unknown): Fields | undefined =>
   isFields(input) ? input : typeof input === 'string' && input !== '' ? { command: input } : undefined;
 
-const outcome = ({ tool, input, output }: Envelope, success: boolean | undefined): ForeignReading => ({
+const outcome = ({ tool, input, output, error }: Envelope, success: boolean | undefined): ForeignReading => ({
   event_type: 'Action.After',
   data: {
     action: {
@@ -226,6 +266,7 @@ const outcome = ({ tool, input, output }: Envelope, success: boolean | undefined
   facts: {
     tool: tool?.name,
     duration_ms: tool?.durationMs,
-    error_type: success === false ? 'tool_error' : undefined,
+    error_type: success === false ? (error ?? 'tool_error') : undefined,
+    is_error: success === false ? true : undefined,
   },
 });

@@ -26,7 +26,7 @@ export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
     hook,
     timestamp: event.timestamp,
     sessionId: session,
-    agent: isChild ? factsOf(event)?.agent : event.source.tool,
+    agent: factsOf(event)?.agent ?? (isChild ? undefined : event.source.tool),
     repository,
     branch,
     budget: budget ? { ...beside.budget, ...budget } : beside.budget,
@@ -47,6 +47,8 @@ export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
 
 /** Returns the facts that later envelopes repeat. */
 function factsFor(event: Event): Beside {
+  const stated = factsOf(event)?.stated_budget;
+  if (stated !== undefined) return { budget: budgetOf(stated.used, stated.limit) };
   if (event.event_type === 'Context.UntilCompaction') {
     const { tokens_used, tokens_limit } = event.data;
     return { budget: budgetOf(tokens_used, tokens_limit) };
