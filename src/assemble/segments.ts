@@ -157,7 +157,8 @@ export function noteRepository(state: FoldState, data: Fields): void {
   state.repository = { ...state.repository, ...found };
   const { segment } = state;
   if (segment === undefined) return;
-  if (isFirst) segment.repository = state.repository;
+  // A sender's own words also hold for the running segment, beside what the folder shows.
+  if (isFirst || found.isStated) segment.repository = state.repository;
   const made = Array.isArray(data.commits) ? data.commits.filter(each => typeof each === 'string') : [];
   if (made.length > 0) segment.commits = [...new Set([...(segment.commits ?? []), ...made])].slice(-MOST_COMMITS);
 }
