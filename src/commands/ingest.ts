@@ -12,6 +12,7 @@ import { noted } from '../documents/problem-notes.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import { durationMs } from '../lib/duration.ts';
 import type { Piece } from '../lib/json-pieces.ts';
+import { asShown } from '../lib/shown.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
 import { type Fate, type GivenEvent, ingestRound } from '../pipeline/ingest-round.ts';
@@ -386,7 +387,7 @@ class Ingest {
         ]),
       );
     }
-    for (const { file, why } of unread) io.err(`otel-hooks: ${file} could not be read (${why}).\n`);
+    for (const { file, why } of unread) io.err(`otel-hooks: ${asShown(file)} could not be read (${asShown(why)}).\n`);
     for (const fault of faults.slice(0, SHOWN_FAULTS)) io.err(faultText(fault));
     if (refused > SHOWN_FAULTS)
       io.err(`  and ${refused - SHOWN_FAULTS} more; --json lists the first ${MOST_FAULTS}.\n`);

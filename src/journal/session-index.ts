@@ -73,7 +73,6 @@ export interface Growth {
   lines: string;
   events: readonly Event[];
   spans: readonly FinishedSpan[];
-  cwd?: string | undefined;
 }
 
 /** Returns the entry after a round that extended the journal. */
@@ -84,7 +83,7 @@ export function indexed(before: IndexedSession | undefined, growth: Growth): Ind
     : noSession(agent, session, firstMsOf(growth));
   entry.bytes += Buffer.byteLength(growth.lines);
   entry.lastMs = Math.max(entry.lastMs, fold.lastMs);
-  entry.cwd ??= growth.events.map(event => factsOf(event)?.cwd).find(cwd => cwd !== undefined) ?? growth.cwd;
+  entry.cwd ??= growth.events.map(event => factsOf(event)?.cwd).find(cwd => cwd !== undefined);
   for (const span of growth.spans) addSpan(entry, entry.finished, span);
   addOpen(entry, fold);
   const { owner, name, branch } = fold.repository ?? {};

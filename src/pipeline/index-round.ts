@@ -20,8 +20,7 @@ export function indexSessions(
     // The journal has earlier events whose entry was never written, or is damaged.
     const isBegun = state.seq > count;
     const before = shard[state.key] ?? (isBegun ? indexedText(journal(state.key) ?? '') : undefined);
-    const cwd = state.transcripts?.cwd;
-    changed.write(document, { ...shard, [state.key]: indexed(before, { state, lines, events, spans, cwd }) });
+    changed.write(document, { ...shard, [state.key]: indexed(before, { state, lines, events, spans }) });
   }
 }
 

@@ -17,7 +17,7 @@ const BAD = 'x\u001b[31m\u001b]0;t\u0007\u009b2K\r\u202eab\u2066\u200b\ufeff\u{e
 const NAME = BAD.replaceAll('\n', '');
 const OBEYED =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
-const OURS = /\u001b\[(?:0|2|3[1-3])m|\r\u001b\[K|^\r/g;
+const OURS = /\u001b\[(?:0|2|3[1-3])m|\r\u001b\[K|^\r|\r(?=\d+ %)/g;
 /** Texts that a hook may send as the id of a session. */
 const SESSION = 'x\u202eab\u2066\u200b\ufeff\u2028';
 const FIRST_MS = Date.parse('2026-09-21T12:00:00.000Z');
@@ -158,9 +158,14 @@ const words: { readonly [command: string]: string[][] } = {
     ['--listen', '127.0.0.1:0', '--cert', BAD, '--key', BAD],
     ['--print-unit', 'systemd', '--state-dir', NAME],
   ],
+  ingest: [['event.json'], [`file ${NAME}.json`], ['--tool', BAD, 'event.json'], [BAD]],
   destinations: [[], [BAD], ['drop', BAD], ['redirect', BAD, BAD], ['resend', 'file', '--session', BAD, '--yes']],
   show: [[], ['x'], ['j'], [''], [BAD]],
   preview: [[], ['x'], ['j'], [''], [BAD], ['x', '--raw', `raw ${NAME}`]],
+  view: [
+    ['--no-open', BAD],
+    ['--no-open', '--port', BAD],
+  ],
   tail: [
     ['--level', BAD],
     ['--lines', '50'],
@@ -205,8 +210,8 @@ async function run(line: readonly string[], change: Partial<Io> = {}): Promise<s
     return 'n';
   };
   const io = { env: { PATH: '', HOME: home }, cwd: project, now: () => FIRST_MS + 60_000, ask, ...change };
-  // The command follows the journal until a signal stops it.
-  const stop = line[0] === 'tail' ? setTimeout(() => process.emit('SIGINT'), 500) : undefined;
+  // These commands work until a signal stops them.
+  const stop = line[0] === 'tail' || line[0] === 'view' ? setTimeout(() => process.emit('SIGINT'), 500) : undefined;
   try {
     const { out, err } = await ranIn(home, line, io);
     return out + err + asked;

@@ -77,17 +77,18 @@ const instead: { readonly [name: string]: readonly string[][] } = {
   ],
   demo: [['demo']],
   tail: [['tail', '--session', 'canary-session']],
+  view: [['view', '--no-open']],
   openhook: [['openhook', 'status']],
   import: [['import', '--all', '--dry-run']],
   enable: [['enable', '--tool', AGENT, '--global', '--yes']],
   uninstall: [['uninstall', '--dry-run']],
   disable: [['disable', '--tool', AGENT, '--global', '--dry-run']],
 };
-const waiting = ['tail'];
+const waiting = ['tail', 'view'];
 /**
  * These are not commands of `main`, or they start processes, or they wait. With `--json` they print the same values.
  */
-const alone = ['hook', 'demo', 'tail'];
+const alone = ['hook', 'demo', 'tail', 'view'];
 
 function wordsOf(name: string, example: string): (readonly string[])[] {
   const own = Object.hasOwn(instead, name) ? instead[name] : undefined;
