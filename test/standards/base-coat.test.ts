@@ -100,12 +100,7 @@ it('the envelopes that otel-hooks writes for a session have no findings', () => 
     .flatMap(event => toBaseCoat(event, known))
     .map(each => JSON.stringify(each))
     .join('\n');
-  // The reason of a denial stays out of the journal.
-  const { findings, events: count } = judged(text, 'x.jsonl');
-  expect([count, findings.map(({ rule, line, field }) => [rule, line, field])]).toEqual([
-    7,
-    [['response/expected', 4, '/response']],
-  ]);
+  expect(judged(text, 'x.jsonl')).toMatchObject({ events: 7, findings: [] });
 });
 
 it("the document's own examples keep its rules, with known exceptions", context => {

@@ -73,5 +73,15 @@ const points: ReadonlyMap<string, HookPoint> = new Map(
   }),
 );
 
+/** Events of hooks files that are no hook points. */
+const besides = ['PermissionRequest', 'permissionRequest', 'Notification', 'notification'];
+
+/** Returns true for a name that platforms accept in hooks files, in the document's table or beyond it. */
+export const isNativeName = (name: string): boolean => besides.includes(name) || nativeNames.has(name);
+
+const nativeNames: ReadonlySet<string> = new Set(
+  Object.values(names).flatMap(({ hooksFile, settingsFile, also }) => [hooksFile ?? '', settingsFile ?? '', ...also]),
+);
+
 /** Names of platforms for the end of a turn. This list is independent of the document's table. */
 export const endsTurn = (name: string): boolean => ['Stop', 'stop', 'agentStop'].includes(name);

@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import { isObject, kindOf, mistyped, pathOf, shown, type Values, valueAt } from '../wording.ts';
-import { endsTurn, hookPointOf, platformName } from './hook-points.ts';
+import { endsTurn, hookPointOf, isNativeName, platformName } from './hook-points.ts';
 import type { Remark } from './rules.ts';
 
 type Kind = 'mcp.json' | 'hooks file' | 'agent page';
@@ -80,7 +80,12 @@ export function judgeHooks(hooks: unknown, kind: Kind): Remark[] {
 
 function judgeName(name: string, kind: Kind, path: Where): Remark[] {
   const point = hookPointOf(name);
-  if (point === undefined) return [{ rule: 'file/unknown-event', path, why: `${shown(name)} is no hook point` }];
+  if (point === undefined)
+    return [
+      isNativeName(name) && kind !== 'mcp.json'
+        ? { rule: 'file/native-name', path, why: `${shown(name)} is a platform's event beside the hook points` }
+        : { rule: 'file/unknown-event', path, why: `${shown(name)} is no hook point` },
+    ];
   if (kind === 'mcp.json')
     return name === point
       ? []
@@ -90,7 +95,9 @@ function judgeName(name: string, kind: Kind, path: Where): Remark[] {
   if (endsTurn(name)) return [{ rule: 'file/turn-end', path, why: `${shown(name)} is the end of a turn` }];
   // Pages of agents use the PascalCase names of settings files.
   const known = [native, 'sessionEnd', ...(kind === 'agent page' ? [platformName(point, 'settingsFile')] : [])];
-  return known.includes(name) ? [] : [{ rule: 'file/platform-name', path, why: `${point} is ${native} there` }];
+  if (known.includes(name)) return [];
+  const why = `${point} is ${native} there`;
+  return [{ rule: isNativeName(name) ? 'file/native-name' : 'file/platform-name', path, why }];
 }
 
 const toolEntry = z.looseObject({ tool: z.string().min(1), priority: z.number().optional() });

@@ -67,6 +67,11 @@ export const rules = {
     asks: 'mcp.json has the names of Base Coat, files of a platform the names of that platform',
     clause: '5',
   },
+  'file/native-name': {
+    level: 'note',
+    asks: "the document's table of platform names has another name, or none; platforms accept this one too",
+    clause: '5',
+  },
   'file/bash': {
     level: 'warning',
     asks: 'an entry has bash, or command as a fallback: a platform that reads only bash ignores the rest',

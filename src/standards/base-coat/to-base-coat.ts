@@ -97,7 +97,9 @@ function pointsOf(event: Event, isChild: boolean): Point[] {
 function beforeAction({ action, decision }: DataOf<'Action.Before'>, facts: Facts | undefined): Point[] {
   const name = facts?.tool ?? action.name;
   const isBlocked = decision?.outcome === 'deny' && facts?.decision?.source === 'hook';
-  const response = isBlocked ? { response: { action: 'block', reason: decision?.reason } as const } : {};
+  // The reason that the hook gave is content, which the journal may leave out. A block without a reason is incomplete.
+  const reason = decision?.reason ?? 'a hook denied the action';
+  const response = isBlocked ? { response: { action: 'block', reason } as const } : {};
   return name === undefined ? [] : [{ hook: 'PreToolUse', tool: { name }, ...response }];
 }
 
