@@ -290,7 +290,7 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
         class: 'number',
         title: (row.unpricedTokens ?? 0) > 0 ? `${count(row.unpricedTokens)} tokens have no price` : '',
       },
-      `${dollars(row.costUsd)}${(row.unpricedTokens ?? 0) > 0 ? '+' : ''}`,
+      `${dollars(row.costUsd)}${row.costUsd !== undefined && (row.unpricedTokens ?? 0) > 0 ? '+' : ''}`,
     ),
     h(
       'td',
