@@ -2,14 +2,15 @@
  * Runs scenarios with real agents against a scripted model.
  *
  *     npm run test:agents -- [--all] [--agent NAME,...] [--scenario NAME,...] [--repeat N] [--keep]
- *                             [--update] [--install-only]
+ *                             [--update] [--record] [--install-only]
  *     npm run agents:newest -- [the same]
  *
  * Without flags: the scenarios marked `ci`. The agents come from npm in the versions of test/real/agents.json, into a
  * cache outside the repository (OTEL_HOOKS_AGENTS_CACHE, or otel-hooks/agents in the user's cache folder). `--newest`
  * takes the newest published versions instead, and prints the events and fields of them that are unknown. Needs
  * `unshare`, `ip`, `git`, `python3`. `--update` writes the received trees into the scenarios: read them before you
- * commit. `--keep` keeps the folders of successful runs too; those of failed runs are always kept and named.
+ * commit. `--record` writes the results into test/real/results.json, from which `npm run docs` writes the tables of
+ * agents. `--keep` keeps the folders of successful runs too; those of failed runs are always kept and named.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,10 +24,13 @@ const isNewest = flag('--newest');
 const isAll = flag('--all');
 const keeps = flag('--keep');
 const updates = flag('--update');
+const records = flag('--record');
 const installsOnly = flag('--install-only');
 const chosen = value('--agent');
 const scenarios = value('--scenario');
 const repeats = value('--repeat');
+if (records && (updates || repeats !== undefined))
+  fail('--record takes one run as it is: leave --update and --repeat out');
 
 const { env } = process;
 const cache = resolve(
@@ -58,6 +62,7 @@ const { status } = spawnSync(
       OTEL_HOOKS_AGENT_VERSIONS: JSON.stringify(versions),
       ...(isAll ? { OTEL_HOOKS_ALL: '1' } : {}),
       ...(updates ? { OTEL_HOOKS_UPDATE: '1' } : {}),
+      ...(records ? { OTEL_HOOKS_RECORD: '1' } : {}),
       ...(keeps ? { OTEL_HOOKS_KEEP: '1' } : {}),
       ...(scenarios === undefined ? {} : { OTEL_HOOKS_SCENARIOS: scenarios }),
       ...(repeats === undefined ? {} : { OTEL_HOOKS_REPEAT: repeats }),

@@ -6,6 +6,7 @@ import { agents } from '../../src/agents/index.ts';
 import { type Fact, facts } from '../../src/agents/shared/truth.ts';
 import { eventTypes } from '../../src/event/event.ts';
 import { samplesOf } from '../agents/samples.ts';
+import { knownBy, meaningOfKnown, ranWith } from './real-agents-page.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -17,21 +18,20 @@ export function agentsPage(): string {
     '# Agents',
     '',
     'This page lists which facts otel-hooks knows about the sessions of each agent, how it knows them, and which version of the',
-    'agent was checked. Column *hooks* has the number of hooks that `enable` registers, and the number that otel-hooks understands.',
+    'agent was checked: *checked with* has the version that the [scenarios](real-agents.md) ran with, or the versions of the',
+    'samples. Column *hooks* has the number of hooks that `enable` registers, and the number that otel-hooks understands.',
     '',
     ...summary(),
     '',
     '## How each fact is known',
     '',
-    '* *exact*: the agent states the fact, and otel-hooks reports it unchanged.',
-    '* *derived*: otel-hooks computes the fact from other statements of the agent.',
-    '* *unknown*: the agent does not state the fact. otel-hooks reports nothing; an unknown number is absent, never 0.',
+    ...meaningOfKnown,
     '',
     'The section of each agent has the reasons.',
     '',
     row('', ...agents.map(agent => agent.title)),
     row('---', ...agents.map(() => '---')),
-    ...factNames.map(fact => row(facts[fact], ...agents.map(agent => agent.truth[fact].known))),
+    ...factNames.map(fact => row(facts[fact], ...agents.map(agent => knownBy(agent, fact)))),
     '',
     '## Where each event comes from',
     '',
@@ -75,7 +75,7 @@ function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
     '',
     row('fact', 'known', 'how, or why not'),
     row('---', '---', '---'),
-    ...factNames.map(fact => row(facts[fact], agent.truth[fact].known, agent.truth[fact].how)),
+    ...factNames.map(fact => row(facts[fact], knownBy(agent, fact), agent.truth[fact].how)),
     '',
     row('event', 'hooks'),
     row('---', '---'),
@@ -121,18 +121,20 @@ function summary(): string[] {
   return [
     row('agent', 'checked with', 'hooks', 'transcripts', 'tokens', 'cost', 'subagents', 'settings'),
     row('---', '---', '---', '---', '---', '---', '---', '---'),
-    ...agents.map(({ title, source, events, transcript, truth, settings }) =>
-      row(
+    ...agents.map(agent => {
+      const { title, source, events, transcript, settings } = agent;
+      const [input, output] = [knownBy(agent, 'input'), knownBy(agent, 'output')];
+      return row(
         title,
-        source.version,
+        ranWith(agent.id).join(', ') || `${source.version} (samples)`,
         `${Object.values(events).filter(event => event.register !== false).length} of ${Object.keys(events).length}`,
         isAbsent(transcript) ? 'no' : 'read',
-        truth.input.known === truth.output.known ? truth.output.known : `${truth.output.known} (output)`,
-        truth.cost.known,
-        truth.subagents.known,
+        input === output ? output : `${output} (output)`,
+        knownBy(agent, 'cost'),
+        knownBy(agent, 'subagents'),
         isAbsent(settings) ? 'by hand' : '`enable`',
-      ),
-    ),
+      );
+    }),
   ];
 }
 

@@ -16,10 +16,10 @@ export const withSettings = (page: string): string => withTable(page, 'settings'
 /** docs/who-decided.md with its table of decisions. */
 export const withDecisions = (page: string): string => withTable(page, 'decisions', decisionsTable());
 
-function withTable(page: string, name: string, lines: readonly string[]): string {
+export function withTable(page: string, name: string, lines: readonly string[]): string {
   const part = new RegExp(`(<!-- ${name}: written by \`npm run docs\` -->\\n)[\\s\\S]*?(<!-- /${name} -->)`);
   if (!part.test(page)) throw new Error(`the page has no place for the table "${name}"`);
-  return page.replace(part, (_, begin: string, end: string) => `${begin}\n${lines.join('\n')}\n\n${end}`);
+  return page.replace(part, (_, begin: string, end: string) => `${begin}${lines.join('\n')}\n${end}`);
 }
 
 function settingsTable(): string[] {

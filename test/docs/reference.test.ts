@@ -15,6 +15,7 @@ import { withChecks } from './checks.ts';
 import { libraryPage } from './library-page.ts';
 import { withLevels } from './openhook-page.ts';
 import { withProviders } from './providers-page.ts';
+import { realAgentsPage, withAgents } from './real-agents-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 import { wrapped } from './wrap.ts';
@@ -25,9 +26,12 @@ const interchange = readFileSync(join(root, 'docs', 'hook-interchange.md'), 'utf
 const settingUp = readFileSync(join(root, 'docs', 'setting-up.md'), 'utf8');
 const whoDecided = readFileSync(join(root, 'docs', 'who-decided.md'), 'utf8');
 const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
 it.each([
   ['docs/agents.md', agentsPage],
+  ['README.md', () => withAgents(readme)],
+  ['docs/real-agents.md', realAgentsPage],
   ['docs/commands.md', commandsPage],
   ['docs/telemetry.md', telemetryPage],
   ['docs/reference/library.md', libraryPage],

@@ -7,6 +7,7 @@ import { cannotRun, needs } from '../needs.ts';
 import type { Driver } from './contract.ts';
 import { judge } from './judge.ts';
 import { cacheFolder, perform, scenariosOf } from './perform.ts';
+import { checksOf, record, shownBy } from './results.ts';
 
 const { env } = process;
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, 'agents.json'), 'utf8')) as Record<
@@ -38,6 +39,15 @@ for (const agent of agents) {
           }
           const { driver } = (await import(`./agents/${agent}.ts`)) as { driver: Driver };
           const fromMs = Date.now();
+          const tries = (context.task.result?.retryCount ?? 0) + 1;
+          const keep = (result: 'passed' | 'failed'): void => {
+            if (env.OTEL_HOOKS_RECORD !== '1') return;
+            const { about, ci = false } = each.scenario;
+            const made = { checks: checksOf(driver, each.scenario), shows: shownBy(driver, each.scenario) };
+            record({ agent, scenario: each.name, about, ci, result, version, tries, ...made });
+          };
+          // A run that cannot be judged failed, too.
+          keep('failed');
           const performed = await perform(agent, version, each);
           const { tree, faults, perHookMs } = judge(driver, performed);
           if (env.OTEL_HOOKS_UPDATE === '1') writeTree(each.path, tree);
@@ -55,6 +65,7 @@ for (const agent of agents) {
             };
             appendFileSync(env.OTEL_HOOKS_RESULTS, `${JSON.stringify({ ...row, tookMs: Date.now() - fromMs })}\n`);
           }
+          if (isRight) keep('passed');
           if (isRight && env.OTEL_HOOKS_KEEP !== '1') rmSync(performed.folder, { recursive: true, force: true });
           else console.log(`${agent}/${each.name}: ${performed.folder}`);
           context
