@@ -498,11 +498,32 @@ export const commands: Command[] = [
     load: () => import('./signing-key.ts'),
   },
   {
-    name: 'verify',
-    summary: 'verify the signature of a body of events',
-    usage: 'otel-hooks verify --signature JWS --keys FILE BODY',
-    notes: ['BODY is the unchanged body of a request, - is standard input. Exits 1 when the signature is not valid.'],
+    name: 'sign',
+    summary: 'sign a file, or each event in it',
+    usage: 'otel-hooks sign [--key FILE] [--each] BODY',
+    notes: [
+      'Prints a detached JWS over the unchanged bytes of BODY, for verify and for the header agent-hooks-signature.',
+      '- is standard input. BODY may be any file.',
+    ],
     flags: [
+      {
+        name: '--key',
+        value: 'FILE',
+        summary: 'the key (default: that of hooks.sign_key, otherwise signing-key.pem in the configuration folder)',
+      },
+      { name: '--each', summary: 'sign each line, without its end: one signature per line' },
+    ],
+    mostWords: ANY,
+    example: 'otel-hooks sign --each events.jsonl > signatures',
+    load: () => import('./sign.ts'),
+  },
+  {
+    name: 'verify',
+    summary: 'verify the signature of a body of events, or of each event in it',
+    usage: 'otel-hooks verify --signature JWS | --signatures FILE --keys FILE BODY',
+    notes: ['BODY is the unchanged body of a request, - is standard input. Exits 1 when a signature is not valid.'],
+    flags: [
+      { name: '--signatures', value: 'FILE', summary: 'a file with one signature for each line of BODY, from sign' },
       { name: '--signature', value: 'JWS', summary: 'the header agent-hooks-signature of the request' },
       { name: '--keys', value: 'FILE', summary: 'public keys that you trust: a JWKS, a JWK or PEM' },
     ],

@@ -9,9 +9,8 @@ import { foldersOf } from './place.ts';
 
 export function run(words: Words, io: Io): number {
   const named = words.rest.map(file => resolve(io.cwd, file));
-  const usual = foldersOf(words, io).config.values['hooks.sign_key'] ?? join(configFolder(io), 'signing-key.pem');
   const keys = [];
-  for (const file of named.length > 0 ? named : [usual]) {
+  for (const file of named.length > 0 ? named : [usualKey(words, io)]) {
     try {
       if (lstatSync(file, { throwIfNoEntry: false }) === undefined) {
         replaceConfig(file, newSigningKey());
@@ -27,3 +26,7 @@ export function run(words: Words, io: Io): number {
   io.out(`${JSON.stringify({ keys }, null, 2)}\n`);
   return 0;
 }
+
+/** Returns the path of the key that signs events. */
+export const usualKey = (words: Words, io: Io): string =>
+  foldersOf(words, io).config.values['hooks.sign_key'] ?? join(configFolder(io), 'signing-key.pem');

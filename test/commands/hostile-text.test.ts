@@ -190,7 +190,11 @@ const words: { readonly [command: string]: string[][] } = {
   ],
   capabilities: [['manifest.json'], ['--from', 'claude-code', '.claude/settings.json'], ['--to', BAD, 'manifest.json']],
   'signing-key': [[join('no', NAME, 'key.pem')]],
-  verify: [['--signature', BAD, '--keys', `file ${NAME}.json`, 'event.json']],
+  sign: [['--key', BAD, 'event.json'], ['--key', join('no', NAME, 'key.pem'), 'event.json'], [BAD]],
+  verify: [
+    ['--signature', BAD, '--keys', `file ${NAME}.json`, 'event.json'],
+    ['--signatures', `file ${NAME}.json`, '--keys', `file ${NAME}.json`, 'event.json'],
+  ],
   conformance: [
     ['--agent', BAD],
     ['--agent', 'claude-code', `file ${NAME}.json`],
