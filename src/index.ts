@@ -38,6 +38,13 @@ export {
   type Late,
 } from './library/bridge-options.ts';
 export {
+  type BudgetGuardOptions,
+  budgetGuard,
+  type LoopGuardOptions,
+  loopGuard,
+  redactor,
+} from './library/hook-handlers.ts';
+export {
   createHookRunner,
   type HookChange,
   type HookContext,
