@@ -15,6 +15,7 @@ import { forgetHookProblems, readHookProblems } from './hook-problems.ts';
 import { Inbox, type Taken } from './inbox.ts';
 import {
   type JournalFile,
+  journalSize,
   listJournals,
   readJournal,
   readJournalFrom,
@@ -149,6 +150,10 @@ export class OwnStore implements Store {
 
   journalSizes(): Map<string, number> {
     return sizesOf(listJournals(this.disk));
+  }
+
+  journalSize(key: string): number {
+    return journalSize(this.disk, checkName(key));
   }
 
   next(destination: string): readonly BodyFile[] {

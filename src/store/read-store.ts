@@ -4,7 +4,15 @@ import { type Disk, names, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
 import { readHookProblems } from './hook-problems.ts';
 import { Inbox } from './inbox.ts';
-import { journalPath, listJournals, readJournal, readJournalFrom, readJournalTail, sizesOf } from './journal.ts';
+import {
+  journalPath,
+  journalSize,
+  listJournals,
+  readJournal,
+  readJournalFrom,
+  readJournalTail,
+  sizesOf,
+} from './journal.ts';
 import { readLedger } from './ledger.ts';
 import { listBodies, readBody } from './outbox.ts';
 import { namesInQuarantine } from './quarantine.ts';
@@ -51,6 +59,7 @@ export function readStore(disk: Disk): Store {
     journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), committedBytes(key), from, most),
     journals: () => keysIn(disk, 'journal', '.jsonl'),
     journalSizes: () => sizesOf(listJournals(disk)),
+    journalSize: key => journalSize(disk, checkName(key)),
     commit: refuse,
     next: destination => listBodies(disk, checkName(destination)),
     body: (destination, name) => readBody(disk, destination, name),

@@ -82,7 +82,7 @@ export class SessionFeed {
 
   /** Reads the lines that were added. Returns false if there is no such journal. */
   update(store: Store): boolean {
-    const sizeBytes = store.journalSizes().get(this.key);
+    const sizeBytes = store.journalSize(this.key);
     if (sizeBytes === undefined) return false;
     if (sizeBytes < this.endBytes || this.source === undefined) this.restart();
     for (;;) {
