@@ -31,7 +31,7 @@ export function lastMsOf(store: Store, key: string): number {
 
 /** Yields all events of a session in the order of its journal, several at a time. */
 export function* eventsOf(store: Store, key: string): Generator<Event[], undefined> {
-  const sizeBytes = store.journalSize(key);
+  const sizeBytes = store.journalSize(key) ?? 0;
   for (let from = 0; ; ) {
     const part = partOf(store, { key, from, sizeBytes });
     if (part === undefined || part.endBytes < from) return;

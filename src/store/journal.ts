@@ -130,8 +130,8 @@ export function updateJournals(journals: Map<string, JournalFile>, change: Journ
 }
 
 /** Bytes of each journal's file. */
-/** The bytes of one journal's file; 0 if there is none. */
-export const journalSize = (disk: Disk, key: string): number => lstat(disk, journalPath(key))?.size ?? 0;
+/** The bytes of one journal's file. */
+export const journalSize = (disk: Disk, key: string): number | undefined => lstat(disk, journalPath(key))?.size;
 
 export const sizesOf = (journals: ReadonlyMap<string, JournalFile>): Map<string, number> =>
   new Map([...journals.values()].map(({ key, sizeBytes }) => [key, sizeBytes]));

@@ -152,7 +152,7 @@ export class OwnStore implements Store {
     return sizesOf(listJournals(this.disk));
   }
 
-  journalSize(key: string): number {
+  journalSize(key: string): number | undefined {
     return journalSize(this.disk, checkName(key));
   }
 

@@ -78,8 +78,8 @@ export interface Store {
   journals(): string[];
   /** Bytes of each journal's file, which may hold more than is committed. */
   journalSizes(): Map<string, number>;
-  /** The same for one journal; 0 if there is none. */
-  journalSize(key: string): number;
+  /** The same for one journal; undefined if there is none. */
+  journalSize(key: string): number | undefined;
   /** `lost`: another owner's round took effect instead; begin again from the disk. After an error, begin again too. */
   commit(round: Round): 'committed' | 'lost';
   /** Oldest first. */
