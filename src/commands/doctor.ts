@@ -5,6 +5,7 @@ import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
 import { type Finding, fine, type Mend, problem, unknown, wordsOfFinding } from '../doctor/finding.ts';
 import { findingsOnMachine } from '../doctor/machine.ts';
+import { newerAgents } from '../doctor/newer-agents.ts';
 import { readBack } from '../doctor/read-back.ts';
 import { silentHooks } from '../doctor/silent-hooks.ts';
 import { synthetic } from '../doctor/synthetic.ts';
@@ -183,6 +184,8 @@ function deliveryFindings(folders: Folders, standings: readonly Found[], io: Io)
   const around = { places: surroundingsOf(folders, io).places, nowMs: io.now() };
   const silent = (store?: Store): Finding[] =>
     silentHooks(standings, store, around).map(each => problem('delivery', undefined, each));
+  const newer = (store?: Store): Finding[] =>
+    newerAgents(standings, store, surroundingsOf(folders, io)).map(each => problem('agents', undefined, each));
   try {
     const store = openStore({ folder: state, access: 'read' });
     try {
@@ -196,15 +199,18 @@ function deliveryFindings(folders: Folders, standings: readonly Found[], io: Io)
         findings.push(problem('delivery', undefined, { code: 'books-unbalanced', account }));
       }
       findings.push(...silent(store));
-      if (findings.length > 0) return findings;
+      if (findings.length > 0) return [...findings, ...newer(store)];
       const { received, waiting } = books.fragments;
-      return [fine('delivery', undefined, `${received} hooks received, ${waiting} waiting; the books balance.`)];
+      const says = `${received} hooks received, ${waiting} waiting; the books balance.`;
+      return [fine('delivery', undefined, says), ...newer(store)];
     } finally {
       store.close();
     }
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
-    return error.problem.code === 'state-missing' ? silent() : [problem('delivery', undefined, error.problem)];
+    return error.problem.code === 'state-missing'
+      ? [...silent(), ...newer()]
+      : [problem('delivery', undefined, error.problem)];
   }
 }
 

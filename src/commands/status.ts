@@ -1,11 +1,14 @@
+import { checkedVersions } from '../agents/checked-versions.ts';
 import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
 import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
+import { newerAgents } from '../doctor/newer-agents.ts';
 import { silentHooks } from '../doctor/silent-hooks.ts';
 import { documents } from '../documents/documents.ts';
+import { own } from '../lib/read.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import { isNote, merged, type Problem, type StateProblem } from '../problems/problem.ts';
 import { contentNotice } from '../python/content-notice.ts';
@@ -66,7 +69,11 @@ function withoutState(setUp: SetUp, refused: StateProblem, isJson: boolean, io: 
   const { state } = folders;
   // No hook has run yet.
   const isNew = refused.code === 'state-missing';
-  const problems = [...setUp.problems, ...(isNew ? silentIn(setUp, undefined, io) : [refused])];
+  const problems = [
+    ...setUp.problems,
+    ...(isNew ? silentIn(setUp, undefined, io) : [refused]),
+    ...newerIn(setUp, undefined, io),
+  ];
   if (isJson) {
     const quiet = isNew ? { balanced: true, delivering: false } : {};
     io.out(`${JSON.stringify({ v: 1, state, agents, providers, ...emptyBooks, ...quiet, problems }, null, 2)}\n`);
@@ -89,6 +96,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
     ...problemsNow(store, { folders, now: setUp.problems, io }),
     ...unanswered,
     ...silentIn(setUp, store, io),
+    ...newerIn(setUp, store, io),
   ];
   const unbalanced = imbalances(books);
   const delivering = isDelivering(state);
@@ -113,6 +121,9 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
 const silentIn = ({ found, folders }: SetUp, store: Store | undefined, io: Io): Problem[] =>
   silentHooks(found, store, { places: surroundingsOf(folders, io).places, nowMs: io.now() });
 
+const newerIn = ({ found, folders }: SetUp, store: Store | undefined, io: Io): Problem[] =>
+  newerAgents(found, store, surroundingsOf(folders, io));
+
 /** If no agent is set up, the step before is shown already. */
 const newText = (state: string, isSetUp: boolean): string =>
   `\nNothing has been received yet: there is no ${state}.\n${isSetUp ? '  next: start a session of the agent\n' : ''}`;
@@ -121,6 +132,8 @@ interface AgentRow {
   agent: string;
   scope: string;
   files: string[];
+  /** The version that the tests ran with; absent if no test ran the agent. */
+  checked?: string | undefined;
   /** The number of its events for which our hooks are registered; absent if the file cannot be read. */
   events?: number;
   provider?: string | undefined;
@@ -130,7 +143,7 @@ interface AgentRow {
 
 function rowOf(found: Found): AgentRow {
   const { agent, scope, files } = found;
-  const known = { agent: agent.id, scope, files };
+  const known = { agent: agent.id, scope, files, checked: own(checkedVersions, agent.id) };
   if ('problem' in found) return { ...known, problem: found.problem };
   const { events, provider, stale } = found.standing;
   return { ...known, events: new Set(events).size, provider, stale };
@@ -163,7 +176,7 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[]): st
       'problem' in each
         ? 'cannot be read'
         : `${eventsText(new Set(each.standing.events).size)}${staleText(each.standing.stale)}`;
-    return [agent.title, scope, how, filesText(files)];
+    return [agent.title, scope, how, filesText(files), own(checkedVersions, agent.id) ?? ''];
   });
   const places = providers.map(({ provider, endpoint, settings }) => [
     provider,
@@ -173,7 +186,7 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[]): st
       .map(([key, value]) => `${key} ${value}`)
       .join(', '),
   ]);
-  return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n  next: otel-hooks enable\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
+  return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n  next: otel-hooks enable\n' : table([['agent', 'scope', 'hooks', 'file', 'checked with'], ...rows])}${
     places.length === 0 ? '' : `\n${table([['provider', 'endpoint', ''], ...places])}`
   }`;
 }

@@ -3,6 +3,7 @@
  * a round atomically, so this code never has to undo a change.
  */
 import { agents } from '../agents/index.ts';
+import { UNKNOWN_EVENT } from '../agents/shared/unknown-event.ts';
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import { documents } from '../documents/documents.ts';
 import type { Fragment } from '../hook/fragment.ts';
@@ -210,6 +211,16 @@ export function countRound(ledger: Ledger, { transcripts, oddities, silenced }: 
   ledger.transcripts.read += transcripts.read;
   ledger.transcripts.journaled += transcripts.journaled;
   ledger.transcripts.duplicate += transcripts.duplicate;
-  for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, `odd.${kind}`, count);
+  for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, counterOf(kind, ledger), count);
   for (const [setting, count] of Object.entries(silenced)) increase(ledger.counters, `silenced.${setting}`, count);
+}
+
+/** An agent can send any names of hooks, so the ledger has a limited number of them. */
+const MOST_NAMES = 50;
+
+function counterOf(kind: string, { counters }: Ledger): string {
+  const name = `odd.${kind}`;
+  if (!kind.startsWith(UNKNOWN_EVENT) || Object.hasOwn(counters, name)) return name;
+  const names = Object.keys(counters).filter(each => each.startsWith(`odd.${UNKNOWN_EVENT}`));
+  return names.length < MOST_NAMES ? name : 'odd.unknown_event';
 }

@@ -54,6 +54,8 @@ export type Problem =
   | { code: 'hooks-stale'; agent: string; scope: string; file: string; stale: readonly string[] }
   | { code: 'hooks-twice'; agent: string; id: string; files: readonly string[]; scopes: readonly string[] }
   | { code: 'hooks-silent'; agent: string; file: string; why: string; advice: string }
+  /** `newer`: its version, and the newest version that the tests ran with. */
+  | { code: 'agent-newer'; agent: string; newer?: { version: string; checked: string }; unknown: readonly string[] }
   | { code: 'hook-fails'; agent: string; why: string; advice: string }
   | { code: 'books-unbalanced'; account: string }
   | { code: 'endpoint-unreachable'; endpoint: string; why: string }
@@ -119,6 +121,7 @@ export const isOfPin = ({ code }: Problem): boolean => ofPin.has(code);
 export const isNote = ({ code }: Problem): boolean => notes.has(code);
 const notes: ReadonlySet<Problem['code']> = new Set([
   ...(['endpoint-signal-path', 'session-silenced', 'endpoint-cleartext', 'endpoint-unsigned'] as const),
+  'agent-newer',
 ]);
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
@@ -403,6 +406,15 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'hooks-silent': ({ agent, file, why, advice }) => ({
     what: `${agent}: hooks are registered, but ${why} (${file}).`,
     next: advice,
+  }),
+  'agent-newer': ({ agent, newer, unknown }) => ({
+    what: `${[
+      ...(newer
+        ? [`${agent} ${newer.version} is newer than ${newer.checked}, the version that otel-hooks was checked with`]
+        : []),
+      ...(unknown.length > 0 ? [`${agent} sent hooks that otel-hooks does not know: ${unknown.join(', ')}`] : []),
+    ].join('. ')}.`,
+    next: `unknown hooks are recorded as vendor events; a newer otel-hooks may know them: ${UPDATE}`,
   }),
   'hook-fails': ({ agent, why, advice }) => ({ what: `${agent}: the hook was tried, and ${why}.`, next: advice }),
   'books-unbalanced': ({ account }) => ({

@@ -1,5 +1,6 @@
 import { type Agent, isAbsent, type NamedFiles, type Reading } from '../agents/contract/contract.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
+import { UNKNOWN_EVENT } from '../agents/shared/unknown-event.ts';
 import type { Hash } from '../enrich/redact.ts';
 import type { Fields } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
@@ -141,7 +142,7 @@ export function sourceOf(
     native,
     cwd: agent.cwd(fields) ?? header.cwd,
     certainty,
-    odd: [],
+    odd: unknownIn(agent, native, metric?.read),
     reporter: HOOKS,
     atMs: wrapped?.atMs,
     id: wrapped?.id,
@@ -154,6 +155,12 @@ export function sourceOf(
         : normalize(agent, native, fields, state, hash),
   };
 }
+
+/** A metric has a name of its own, which no table of an agent has. */
+const unknownIn = (agent: Agent, native: string, metric: unknown): string[] =>
+  metric !== undefined || Object.hasOwn(agent.events, native)
+    ? []
+    : [`${UNKNOWN_EVENT}${agent.id}.${plainName(native)}`];
 
 function normalize(agent: Agent, native: string, fields: Fields, state: SessionState, hash: Hash): Reading[] {
   const known = Object.hasOwn(agent.events, native) ? agent.events[native] : undefined;

@@ -21,6 +21,7 @@
 import { randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import { hostname } from 'node:os';
+import { isNewer } from '../lib/newer.ts';
 import {
   at,
   type Clock,
@@ -265,14 +266,6 @@ const noLock: Seen = { text: '', mtimeMs: 0, owner: undefined };
 
 const isEntitled = (asking: { byHand: boolean; version: string }, owner: string | undefined): boolean =>
   asking.byHand || (owner !== undefined && isNewer(asking.version, owner));
-
-/** By the numbers; what follows them (a pre-release) does not make a version newer. */
-function isNewer(version: string, than: string): boolean {
-  const numbers = (text: string): number[] => (/^[\d.]+/.exec(text)?.[0] ?? '').split('.').map(Number);
-  const [theirs, ours] = [numbers(version), numbers(than)];
-  const at = theirs.findIndex((part, i) => part !== (ours[i] ?? 0));
-  return at >= 0 && (theirs[at] ?? 0) > (ours[at] ?? 0);
-}
 
 function removeKickMarkers(disk: Disk): void {
   try {

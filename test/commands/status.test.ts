@@ -31,9 +31,9 @@ it('lists agents with their scopes, and providers with their secrets masked', as
   await run('enable', '--tool', 'claude', '--project', '--yes', '--no-proof');
   const { code, out } = await run('status');
   expect(code).toBe(0);
-  expect(out).toMatch(/^Claude Code {2}global {3}\d+ events {2}~\/\.claude\/settings\.json$/m);
-  expect(out).toMatch(/^Claude Code {2}project {2}\d+ events {2}~\/project\/\.claude\/settings\.json$/m);
-  expect(out).toMatch(/^Cursor {7}global {3}\d+ events {2}~\/\.cursor\/hooks\.json$/m);
+  expect(out).toMatch(/^Claude Code {2}global {3}\d+ events {2}~\/\.claude\/settings\.json +[\d.]+$/m);
+  expect(out).toMatch(/^Claude Code {2}project {2}\d+ events {2}~\/project\/\.claude\/settings\.json +[\d.]+$/m);
+  expect(out).toMatch(/^Cursor {7}global {3}\d+ events {2}~\/\.cursor\/hooks\.json *$/m);
   expect(out).toContain('otlp.headers authorization=***');
   expect(out).toMatch(/langfuse\.secret_key \*\*\*(?!\w)/);
   expect(out).not.toMatch(/word|abcdefghijkl|0123456789,? *$/m);

@@ -12,6 +12,16 @@ const passedOf = (agent: string): Result[] => rowsOf(agent).filter(({ result }) 
 /** The versions of the agent that the scenarios ran with. */
 export const ranWith = (agent: string): string[] => [...new Set(rowsOf(agent).flatMap(({ version }) => version ?? []))];
 
+/** src/agents/checked-versions.ts */
+export const checkedVersionsSource = (): string => {
+  const lines = agents.flatMap(({ id }) => {
+    const version = ranWith(id).at(-1);
+    return version === undefined ? [] : [`  ${/^\w+$/.test(id) ? id : `'${id}'`}: '${version}',\n`];
+  });
+  return `/** Written by \`npm run docs\`: the version of each agent that the scenarios with real agents ran with. */
+export const checkedVersions: Readonly<Record<string, string>> = {\n${lines.join('')}};\n`;
+};
+
 /** The names of the agent's scenarios that passed and compare the fact with the truth. */
 export const shownIn = (agent: string, fact: Fact): Result[] =>
   passedOf(agent).filter(({ shows }) => shows?.includes(fact));

@@ -15,7 +15,7 @@ import { withChecks } from './checks.ts';
 import { libraryPage } from './library-page.ts';
 import { withLevels } from './openhook-page.ts';
 import { withProviders } from './providers-page.ts';
-import { realAgentsPage, withAgents } from './real-agents-page.ts';
+import { checkedVersionsSource, realAgentsPage, withAgents } from './real-agents-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 import { wrapped } from './wrap.ts';
@@ -43,6 +43,10 @@ it.each([
   ['docs/who-decided.md', () => withDecisions(whoDecided)],
 ])('%s is the output of `npm run docs`', async (file, written) => {
   await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
+});
+
+it('src/agents/checked-versions.ts is the output of `npm run docs`', async () => {
+  await expect(checkedVersionsSource()).toMatchFileSnapshot(join(root, 'src', 'agents', 'checked-versions.ts'));
 });
 
 it('docs/telemetry.md lists all data that sessions send, with its place and type', () => {

@@ -293,6 +293,51 @@ describe('on this machine', () => {
     });
   });
 
+  describe('agents that are newer than the checked version', () => {
+    const installed = (version: string): string => {
+      const bin = join(home, 'bin');
+      fs.mkdirSync(bin, { recursive: true });
+      fs.writeFileSync(join(bin, 'claude'), '');
+      fs.writeFileSync(join(bin, 'package.json'), JSON.stringify({ version }));
+      return bin;
+    };
+    const noteOf = async (command: 'doctor' | 'status', PATH: string) => {
+      if (command === 'doctor') {
+        const ran = await doctor(['--offline', '--no-proof', '--json'], { env: { PATH } });
+        return [ran.code, ran.rows.find(({ says }) => says.includes('checked with') || says.includes('know:'))?.says];
+      }
+      const { code, err } = await ranIn(home, ['status'], { cwd: home, env: { PATH } });
+      return [code, /^otel-hooks: (.*(?:checked with|know:).*)/m.exec(err)?.[1]];
+    };
+
+    it.each(['doctor', 'status'] as const)('%s names the version', async command => {
+      await enable();
+      expect((await noteOf(command, installed('2.1.0')))[1]).toBeUndefined();
+      expect(await noteOf(command, installed('99.0.1'))).toEqual([
+        0,
+        expect.stringMatching(
+          /^Claude Code 99\.0\.1 is newer than [\d.]+, the version that otel-hooks was checked with\.$/,
+        ),
+      ]);
+    });
+
+    it.each(['doctor', 'status'] as const)('%s lists the unknown hooks', async command => {
+      await enable();
+      const env = { PATH: '', OTEL_HOOKS_LINGER: '0s' };
+      const inbox = join(home, '.local/state/otel-hooks/inbox');
+      fs.mkdirSync(inbox, { recursive: true, mode: 0o700 });
+      for (const [i, name] of ['SessionStart', 'BrandNew', 'BrandNew'].entries()) {
+        const payload = Buffer.from(JSON.stringify({ hook_event_name: name, session_id: 's' }));
+        const bytes = encodeFragment(String(i + 1), { tool: 'claude-code', cwd: home }, payload);
+        fs.writeFileSync(join(inbox, fragmentName('0', '0', i + 1, String(i + 1))), bytes, { mode: 0o600 });
+      }
+      await ranIn(home, ['deliver'], { cwd: home, env, now: Date.now });
+      expect((await noteOf(command, ''))[1]).toBe(
+        'Claude Code sent hooks that otel-hooks does not know: BrandNew (2).',
+      );
+    });
+  });
+
   it('two scopes of one agent are one too many', async () => {
     await enable();
     await enable('--project');

@@ -168,6 +168,23 @@ export const ofMachine: Cases = {
     follow: async () => [written(settingsOf(house.home), '{}'), await enable(house)],
     shown: () => doctor(house),
   }),
+  'agent-newer': house => {
+    const bin = join(house.home, 'bin');
+    const install = (version: string) => written(join(bin, 'package.json'), JSON.stringify({ version }));
+    return {
+      advice: /update otel-hooks/,
+      provoke: async () => [
+        mkdirSync(projectOf(house)),
+        await enable(house),
+        written(join(bin, 'claude'), ''),
+        install('99.0.0'),
+      ],
+      // The newer otel-hooks was checked with this version.
+      follow: async () => [install('2.0.0')],
+      shown: async () =>
+        messagesIn(await house.runWith({ cwd: projectOf(house), env: { PATH: bin } }, 'status', '--json')),
+    };
+  },
   'hook-fails': house => {
     const { bin, shown } = withHooks(house);
     return {
