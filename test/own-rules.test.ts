@@ -30,7 +30,7 @@ describe('risk by settings', () => {
       level: 'high',
       factors: ['PRODUCTION'],
     });
-    expect(judge({ rules: [rule] }, 'deploy --env=test')).toBeUndefined();
+    expect(judge({ rules: [rule] }, 'deploy --env=test')).toEqual({ score: 5, level: 'low' });
     expect(judge({ rules: [rule] }, 'deploy --env=prod; rm -rf /')).toEqual({
       score: 100,
       level: 'critical',
@@ -41,7 +41,7 @@ describe('risk by settings', () => {
   it('changes the score of built-in rules, or removes them', () => {
     expect(judge({}, 'sudo ls')?.score).toBe(35);
     expect(judge({ overrides: { 'privilege.sudo': 61 } }, 'sudo ls')).toMatchObject({ score: 61, level: 'high' });
-    expect(judge({ overrides: { 'privilege.sudo': 'off' } }, 'sudo ls')).toBeUndefined();
+    expect(judge({ overrides: { 'privilege.sudo': 'off' } }, 'sudo ls')?.level).toBe('low');
   });
 
   it('states no risk when it is off', () => expect(judge({ enabled: false }, 'rm -rf /')).toBeUndefined());
@@ -49,7 +49,7 @@ describe('risk by settings', () => {
   it('runs patterns in a time proportional to the text', () => {
     // A backtracking engine would never finish this pattern.
     const slow = { ...rule, when: { line: '/^x (a+)+b$/' } };
-    expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}`)).toBeUndefined();
+    expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}`)?.level).toBe('low');
     expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}b`)?.factors).toEqual(['PRODUCTION']);
   });
 
@@ -86,6 +86,6 @@ describe('risk by settings', () => {
     ['nested deeply', `{"command":"ls","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
   ])('finds no match in an input that is %s, and continues', (_what, text) => {
     const state = { pinned: {} } as unknown as SessionState;
-    expect(judgeRisk(state, { action: { name: 'shell', input: JSON.parse(text) } })).toBeUndefined();
+    expect(judgeRisk(state, { action: { name: 'shell', input: JSON.parse(text) } })?.factors).toBeUndefined();
   });
 });

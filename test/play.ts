@@ -8,6 +8,7 @@ import type { Limits } from '../src/config/config.ts';
 import type { Keeper } from '../src/enrich/content.ts';
 import type { Event } from '../src/event/event.ts';
 import type { Fragment } from '../src/hook/fragment.ts';
+import type { Judge } from '../src/identify/enrichers.ts';
 import { keyedHash } from '../src/lib/hash.ts';
 import { noCounts, type RoundContext, type RoundCounts, SessionInRound } from '../src/pipeline/session-in-round.ts';
 import { type TakenFragment, takeFragment } from '../src/pipeline/take-fragment.ts';
@@ -99,6 +100,7 @@ export function eventsOfRow(state: SessionState, reading: TranscriptReading): Ev
 /**
  * `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: the content that
  * stays. `watch`: loops and budgets. `settles`: closed spans are sent at once, or after all fragments, as in one round.
+ * `risk`: judges the actions.
  */
 export function play(
   hooks: readonly PlayedHook[],
@@ -107,6 +109,7 @@ export function play(
   keep?: Keeper,
   watch?: Pinned['watch'],
   settles: 'at once' | 'in the end' = 'at once',
+  risk?: Judge,
 ): Played {
   const played: Played = {
     events: [],
@@ -118,7 +121,7 @@ export function play(
     bad: [],
     states: new Map(),
   };
-  const context = { keep: () => keep, settles: settles === 'at once' ? ('never waiting' as const) : undefined };
+  const context = { keep: () => keep, risk, settles: settles === 'at once' ? ('never waiting' as const) : undefined };
   const player = playerOf(context, { ...pinned, shape, watch });
   const { sessions } = player;
   const collect = (session: SessionInRound): void => {

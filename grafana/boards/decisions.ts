@@ -87,10 +87,10 @@ export const decisions: Board = {
           {
             title: 'Decisions by risk',
             question: 'When were decisions about risky actions taken?',
-            empty: 'No judged action in this range.',
+            empty: 'No decision about an action of medium or higher risk.',
           },
           {
-            expr: over(DECISIONS, 'agent_hooks_risk_level', `${TOOL},agent_hooks_risk_level!=""`),
+            expr: over(DECISIONS, 'agent_hooks_risk_level', `${TOOL},agent_hooks_risk_level=~"medium|high|critical"`),
             legend: '{{agent_hooks_risk_level}}',
           },
         ),

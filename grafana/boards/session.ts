@@ -172,9 +172,9 @@ export const session: Board = {
           {
             title: 'Riskiest actions',
             question: 'Which action was riskiest, and who allowed it?',
-            empty: 'No action was judged in this range.',
+            empty: 'No action of medium or higher risk.',
           },
-          matching(`${ACTION_ENDED} | agent_hooks_risk_score!=""`),
+          matching(`${ACTION_ENDED} | agent_hooks_risk_level=~"medium|high|critical"`),
           [
             'agent_hooks_risk_score',
             'agent_hooks_risk_level',

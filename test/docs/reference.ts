@@ -280,7 +280,7 @@ const about: { readonly [name: string]: string } = {
     'Source of the decision: `user`, `classifier`, `config`, `hook`, `mode`, `policy`, `sandbox` or `unknown`',
   [ours.decisionBasis]: '`observed`: the agent states it; `inferred`: it follows from the next events',
   [ours.riskScore]:
-    'Risk from 0 to 100, if the event states one or a rule applies (docs/risk.md); for a turn or session the highest of its actions',
+    'Risk from 0 to 100, if the event states one or its action was judged (docs/risk.md); for a turn or session the highest of its actions',
   [ours.riskLevel]: '`low`, `medium`, `high` or `critical`',
   [ours.riskFactors]: 'The reasons of the risk; docs/risk.md explains the words',
   [ours.promptLength]: 'Length of the prompt in characters',

@@ -18,6 +18,7 @@ import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor } from '@
 import { transformSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { createBridge, type HookPayload } from '../../src/index.ts';
+import { judgeRisk } from '../../src/session/own-rules.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { addTo, noMetrics } from '../../src/telemetry/metric-state.ts';
 import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
@@ -43,12 +44,15 @@ const hooks = [
 ];
 const installation = 'a machine';
 
+/** As the bridge does, otel-hooks judges the risk of each action. */
+const played = () => play(hooks, false, undefined, undefined, undefined, 'at once', judgeRisk);
+
 /** The spans that otel-hooks would send for them, in one body. */
 function ours(): JsonObject[] {
   const agent = 'claude-code';
   const resource = resourceOf(resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation }));
   const facts = { agent, session: 's-1', provider: 'anthropic', denyAsError: false, limits };
-  const spans = play(hooks).spans.map(span => readableSpanOf(span, facts, resource));
+  const spans = played().spans.map(span => readableSpanOf(span, facts, resource));
   return whole(decodeRequest('traces', writer.spans(spans) ?? new Uint8Array()) ?? {});
 }
 
@@ -160,10 +164,10 @@ test('records and measurements go to the providers that are there', async () => 
   const bridge = createBridge({ loggerProvider, meterProvider });
   feed(bridge);
   await bridge.shutdown();
-  const played = play(hooks);
+  const own = played();
   const found = records.getFinishedLogRecords();
   expect(found.map(({ eventName }) => eventName)).toEqual(
-    played.records.map(({ event }) => `agent_hooks.${event.event_type.toLowerCase()}`),
+    own.records.map(({ event }) => `agent_hooks.${event.event_type.toLowerCase()}`),
   );
   expect(found.every(({ spanContext }) => /^[0-9a-f]{32}$/.test(spanContext?.traceId ?? ''))).toBe(true);
   expect(JSON.stringify(found.map(({ body, attributes }) => [body, attributes]))).not.toContain('secret words');
@@ -175,7 +179,7 @@ test('records and measurements go to the providers that are there', async () => 
       scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
     );
   const state = noMetrics();
-  const increments = incrementsOf(played.events, played.spans, 'claude-code', () => true, { provider: 'anthropic' });
+  const increments = incrementsOf(own.events, own.spans, 'claude-code', () => true, { provider: 'anthropic' });
   addTo(state, {}, increments, 0);
   expect(new Set(sums).size).toBe(new Set(increments.map(({ metric }) => metric)).size);
   await meterProvider.shutdown();

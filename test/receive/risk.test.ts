@@ -4,6 +4,7 @@ import type { Event } from '../../src/event/event.ts';
 import { judgeRisk } from '../../src/session/own-rules.ts';
 import type { SessionState } from '../../src/session/session-state.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
+import { addTo, noMetrics } from '../../src/telemetry/metric-state.ts';
 import { eventsFrom, fragmentOf, playerOf, START_MS } from '../play.ts';
 
 const CANARY = 'canary-7f3a';
@@ -40,7 +41,10 @@ function played(commands: readonly string[]) {
 test('the risk of an action is computed before redaction, and only the result stays', () => {
   const { events } = played([`rm -rf /srv/${CANARY}`, `ls ${CANARY}`]);
   const risks = events.filter(event => event.event_type === 'Action.Before').map(event => event.risk);
-  expect(risks).toEqual([{ score: 90, level: 'critical', factors: ['DESTRUCTIVE_OP'] }, undefined]);
+  expect(risks).toEqual([
+    { score: 90, level: 'critical', factors: ['DESTRUCTIVE_OP'] },
+    { score: 5, level: 'low' },
+  ]);
   expect(JSON.stringify(events)).not.toContain(CANARY);
 });
 
@@ -67,4 +71,34 @@ test('the score is a histogram, by tool; commands and factors are on no metric',
     },
   ]);
   expect(JSON.stringify(increments)).not.toContain('SECRET_FILE');
+});
+
+test('200 commands of low risk are counted in the two series of one such command', () => {
+  const seriesOf = (commands: readonly string[]): string[] => {
+    const { events, spans, state } = played(commands);
+    const all = [...spans, ...Object.values(state?.fold.held ?? {}).map(({ span }) => span)];
+    const metrics = noMetrics();
+    addTo(
+      metrics,
+      {},
+      incrementsOf(events, all, 'a', () => true),
+      START_MS,
+    );
+    const series = Object.values(metrics.resources).flatMap(each => Object.values(each.series));
+    const ofRisk = series.filter(({ metric }) => metric === 'riskScore' || metric === 'decisions');
+    expect(ofRisk.map(({ metric, now }) => [metric, now.sum]).sort()).toEqual([
+      ['decisions', commands.length],
+      ['riskScore', commands.length * 5],
+    ]);
+    return ofRisk.map(({ metric, attributes }) => JSON.stringify([metric, attributes])).sort();
+  };
+  const many = Array.from({ length: 200 }, (_, i) => `ls folder-${i}`);
+  expect(seriesOf(many)).toEqual(seriesOf(['ls']));
+});
+
+test('a decision about an action of low risk states this level on its counter', () => {
+  const { spans, state } = played(['ls']);
+  const all = [...spans, ...Object.values(state?.fold.held ?? {}).map(({ span }) => span)];
+  const decisions = incrementsOf([], all, 'a', () => true).filter(({ metric }) => metric === 'decisions');
+  expect(decisions.map(({ attributes }) => attributes['agent_hooks.risk.level'])).toEqual(['low']);
 });

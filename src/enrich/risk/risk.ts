@@ -1,6 +1,7 @@
 /**
  * The risk of an action, from rules alone: without a clock, a model or the network. It is computed before redaction;
- * only score, level and factors are kept. Without a matching rule the risk is unknown, so the result is undefined and
+ * only score, level and factors are kept. An action for which no rule applies is low. An action without a text in its
+ * input, or with more text than the limit of work allows, has no risk unless a rule applies: the result is undefined and
  * not 0.
  */
 import type { Risk, RiskLevel } from '../../event/event.ts';
@@ -172,9 +173,12 @@ export const builtInWith = (overrides: { readonly [id: string]: number | 'off' }
   );
 
 /** The rules that hold, highest score first. */
-export function rulesOf(looked: JudgedAction, sets: readonly RuleSet[] = [builtIn()], work: Work = newWork()): Rule[] {
+export const rulesOf = (looked: JudgedAction, sets: readonly RuleSet[] = [builtIn()], work: Work = newWork()): Rule[] =>
+  rulesFound(subjectsOf(looked, work), sets, work);
+
+function rulesFound(subjects: readonly Subject[], sets: readonly RuleSet[], work: Work): Rule[] {
   const found = new Map<string, Rule>();
-  for (const subject of subjectsOf(looked, work)) {
+  for (const subject of subjects) {
     for (const set of sets) {
       for (const ready of rulesFor(subject, set)) if (holds(ready, subject, work)) found.set(ready.rule.id, ready.rule);
     }
@@ -193,13 +197,27 @@ function* rulesFor({ on, fields }: Subject, set: RuleSet): Generator<Ready> {
 
 /** The amount that each further factor adds to the highest score. */
 const FURTHER = 5;
+/** The lowest score of a rule whose factor adds to the highest score: below it, little is at stake. */
+const ADDING = 20;
+/** The score of an action for which no rule applies: the score of `ls` in the examples of Agent Hooks. */
+const ORDINARY = 5;
 
-export function riskOf(looked: JudgedAction, sets?: readonly RuleSet[], work?: Work): Risk | undefined {
-  const held = rulesOf(looked, sets, work).filter(rule => rule.score > 0);
+export function riskOf(
+  looked: JudgedAction,
+  sets: readonly RuleSet[] = [builtIn()],
+  work: Work = newWork(),
+): Risk | undefined {
+  const subjects = subjectsOf(looked, work);
+  const held = rulesFound(subjects, sets, work).filter(rule => rule.score > 0);
   const [highest] = held;
-  if (highest === undefined) return undefined;
+  if (highest === undefined) {
+    // The mode describes the agent and not the action. A part that was not read may be of any risk.
+    const isJudged = !work.isCut && subjects.some(({ on }) => on !== 'mode');
+    return isJudged ? { score: ORDINARY, level: levelOf(ORDINARY) } : undefined;
+  }
   const factors = [...new Set(held.map(rule => rule.factor))];
-  const score = Math.min(100, highest.score + FURTHER * (factors.length - 1));
+  const adding = new Set(held.filter(rule => rule.score >= ADDING).map(rule => rule.factor));
+  const score = Math.min(100, highest.score + FURTHER * Math.max(0, adding.size - 1));
   return { score, level: levelOf(score), factors: factors.slice(0, MOST_FACTORS) };
 }
 

@@ -6,7 +6,7 @@ import type { Field, SubjectKind } from '../../event/risk-words.ts';
 import { SECRET_NAME } from './subject.ts';
 
 /** Identifies the rules that gave a score. Each change of a rule, a score or a factor is a new version. */
-export const RULES_VERSION = 3;
+export const RULES_VERSION = 4;
 
 export type Want = string | readonly string[];
 export type Wants = { readonly [field in Field]?: Want | undefined };
@@ -110,6 +110,14 @@ export const rules: readonly Rule[] = [
     score: 30,
     factor: 'DESTRUCTIVE_OP',
     why: 'deletes a folder of the project that is not a build result',
+  },
+  {
+    id: 'delete.replaceable',
+    on: 'delete',
+    when: { place: ['temporary', 'rebuilt'], how: 'recursive' },
+    score: 15,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'deletes a temporary folder or a build result, which can be made again',
   },
   {
     id: 'delete.history',
