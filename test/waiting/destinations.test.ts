@@ -121,7 +121,7 @@ describe('destinations redirect', () => {
       0,
       expect.stringMatching(/takes no records and no states of the metrics: these stay/),
     ]);
-    const left = (await listed()).find(({ endpoint }) => endpoint.startsWith(GONE));
+    const left = (await listed()).find(({ endpoint }) => `${endpoint}/`.startsWith(`${GONE}/`));
     expect(left?.waiting).toMatchObject({ spans: 0 });
     expect(left?.waiting.logs).toBeGreaterThan(0);
   });
