@@ -135,7 +135,7 @@ export interface Driver {
   transcripts: string[];
   /** Settings files that the agent itself rewrites: their content is compared after `disable`, not their bytes. */
   rewrites?: string[];
-  /** Lines of the agent's output in which it announces hooks: a pattern, and the reason. */
+  /** Lines that are left out before outputs are compared, such as announcements of hooks: a pattern, and the reason. */
   notices?: { line: RegExp; reason: string }[];
   /** Replaces values of a line of output that differ in every run. */
   plain?(line: string): string;

@@ -41,6 +41,12 @@ export const driver: Driver = {
     ...(step.args ?? []),
     ...(step.prompt === undefined ? [] : [step.prompt]),
   ],
+  notices: [
+    {
+      line: /"type":"content_update".*"stream":"(?:stdout|stderr)"/,
+      reason: 'Cline reports the output of a command in pieces; their number depends on the time of each write.',
+    },
+  ],
   plain: line =>
     line
       .replaceAll(/\b(agent|conv)_\d{13}_\w+/g, '$1_<id>')
