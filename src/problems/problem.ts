@@ -117,7 +117,7 @@ const ofPin: ReadonlySet<Problem['code']> = new Set([
 ]);
 export const isOfPin = ({ code }: Problem): boolean => ofPin.has(code);
 
-/** Notes and warnings: the program works as it was told to, so no exit code reports them. */
+/** Notes and warnings. They change no exit code, because the program does what its configuration says. */
 export const isNote = ({ code }: Problem): boolean => notes.has(code);
 const notes: ReadonlySet<Problem['code']> = new Set([
   ...(['endpoint-signal-path', 'session-silenced', 'endpoint-cleartext', 'endpoint-unsigned'] as const),
