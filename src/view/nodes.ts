@@ -19,20 +19,25 @@ export const unlimitedFacts = (agent: string, session: string) => ({
   limits: unlimited,
 });
 
+/** Returns the node of a span; `facts` come from `unlimitedFacts`. */
+export function nodeOfSpan(span: FinishedSpan, facts: ReturnType<typeof unlimitedFacts>): Node {
+  const { attributes, name, status } = readableSpan(mapSpan(span, facts, resourceOf({})));
+  return nodeOf({
+    spanId: spanIdOf(facts.agent, span.key),
+    parentSpanId: span.parent && spanIdOf(facts.agent, span.parent),
+    name,
+    startMs: span.startMs,
+    endMs: span.endMs,
+    isError: status.code === 2,
+    attributes,
+  });
+}
+
 export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {
   const traces = new Map<string, Node[]>();
   const facts = unlimitedFacts(agent, session);
   const add = (span: FinishedSpan, isOpenStill: boolean): void => {
-    const { attributes, name, status } = readableSpan(mapSpan(span, facts, resourceOf({})));
-    const node = nodeOf({
-      spanId: spanIdOf(agent, span.key),
-      parentSpanId: span.parent && spanIdOf(agent, span.parent),
-      name,
-      startMs: span.startMs,
-      endMs: span.endMs,
-      isError: status.code === 2,
-      attributes,
-    });
+    const node = nodeOfSpan(span, facts);
     const trace = traceIdOf(span.trace);
     const shown = isOpenStill ? { ...node, error: undefined, notes: ['open'] } : node;
     if (!traces.get(trace)?.push(shown)) traces.set(trace, [shown]);

@@ -16,8 +16,7 @@ import { levelOf, mapRecord } from '../telemetry/logs.ts';
 import { resourceOf } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan } from '../telemetry/spans.ts';
-import { unlimitedFacts } from './nodes.ts';
-import { nodeOf } from './span-node.ts';
+import { nodeOfSpan, unlimitedFacts } from './nodes.ts';
 import { isTrial } from './trial-sessions.ts';
 
 /** The longest text of the page, in characters. */
@@ -200,16 +199,7 @@ export class SessionFeed {
 
   private pageSpan(span: FinishedSpan): PageSpan {
     const { agent = '', session = '' } = this.source ?? {};
-    const { attributes, name, status } = readableSpan(mapSpan(span, unlimitedFacts(agent, session), resourceOf({})));
-    const node = nodeOf({
-      spanId: spanIdOf(agent, span.key),
-      parentSpanId: span.parent && spanIdOf(agent, span.parent),
-      name,
-      startMs: span.startMs,
-      endMs: span.endMs,
-      isError: status.code === 2,
-      attributes,
-    });
+    const node = nodeOfSpan(span, unlimitedFacts(agent, session));
     return {
       id: node.id,
       parent: node.parent,
