@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Recorded, recorded } from '../journal/journal-events.ts';
 import { type Replay, replay } from '../journal/replay.ts';
 import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
+import { namedCounts } from '../journal/span-counts.ts';
 import { asShown } from '../lib/shown.ts';
 import { recalled } from '../pipeline/rebuild.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -90,12 +91,7 @@ const replayOf = (store: Store, { key }: Recorded): Replay | undefined =>
 
 const NARROW = 126;
 
-/** Rounds to a millionth of a dollar; smaller digits come from binary fractions. */
-const rounded = (usd: number | undefined): number | undefined =>
-  usd === undefined ? undefined : Number(usd.toFixed(6));
-
 function rowOf(entry: IndexedSession) {
-  const counts = countsOf(entry);
   return {
     session: entry.session,
     agent: entry.agent,
@@ -107,19 +103,8 @@ function rowOf(entry: IndexedSession) {
     repository: entry.repository,
     branch: entry.branch,
     models: entry.models,
-    turns: counts.turns,
-    actions: counts.actions,
-    failed: counts.failed,
-    denied: counts.denied,
     risk: entry.risk,
-    input_tokens: counts.input,
-    output_tokens: counts.output,
-    cache_read_tokens: counts.cacheRead,
-    cache_write_tokens: counts.cacheWrite,
-    reasoning_tokens: counts.reasoning,
-    cost_usd: rounded(counts.costUsd),
-    unpriced_tokens: counts.unpricedTokens,
-    stated_cost_usd: rounded(counts.statedCostUsd),
+    ...namedCounts(countsOf(entry)),
   };
 }
 

@@ -7,13 +7,15 @@
  * is missing or covers other bytes than the journal has; a delivery stores these entries when it has no other work.
  */
 import { isOpen, step } from '../assemble/assemble.ts';
-import type { ActionSpan, FinishedSpan, SessionSpan, Sums } from '../assemble/finished.ts';
+import type { FinishedSpan, SessionSpan } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
 import { type Event, factsOf, type RiskLevel } from '../event/event.ts';
 import { isFields, number, text } from '../lib/read.ts';
 import { documentFamily } from '../store/document.ts';
 import type { Store } from '../store/store.ts';
+import { countAction, countSpan, modelOf } from './count-spans.ts';
 import { eventsIn, eventsOf, foldFrom } from './journal-events.ts';
+import { noCounts, type SpanCounts, sumOf } from './span-counts.ts';
 
 export interface IndexedSession {
   session: string;
@@ -31,31 +33,8 @@ export interface IndexedSession {
   models: string[];
   risk?: RiskLevel | undefined;
   /** Counts of the spans that the fold finished, and of those that are open or wait to be settled. */
-  finished: SessionCounts;
-  open: SessionCounts;
-}
-
-/** A number of tokens or dollars is absent if no span states it. */
-export interface SessionCounts {
-  turns: number;
-  actions: number;
-  failed: number;
-  denied: number;
-  asked: number;
-  risky: number;
-  subagents: number;
-  responses: number;
-  loops: number;
-  /** The time in which actions waited for the answer of a person. */
-  waitMs: number;
-  input?: number | undefined;
-  output?: number | undefined;
-  cacheRead?: number | undefined;
-  cacheWrite?: number | undefined;
-  reasoning?: number | undefined;
-  costUsd?: number | undefined;
-  unpricedTokens?: number | undefined;
-  statedCostUsd?: number | undefined;
+  finished: SpanCounts;
+  open: SpanCounts;
 }
 
 export type IndexShard = { readonly [key: string]: IndexedSession };
@@ -141,29 +120,12 @@ export function sessionIndex(
 }
 
 /** Returns the counts of all spans of a session. */
-export function countsOf({ finished, open }: IndexedSession): SessionCounts {
-  const all = { ...finished };
-  for (const name of Object.keys(open) as (keyof SessionCounts)[]) add(all, name, open[name]);
-  return all;
-}
+export const countsOf = ({ finished, open }: IndexedSession): SpanCounts => sumOf([finished, open]);
 
 function noSession(agent: string, session: string, firstMs: number): IndexedSession {
   const found = { finished: noCounts(), open: noCounts() };
   return { session, agent, bytes: 0, firstMs, lastMs: firstMs, state: 'running', models: [], ...found };
 }
-
-const noCounts = (): SessionCounts => ({
-  turns: 0,
-  actions: 0,
-  failed: 0,
-  denied: 0,
-  asked: 0,
-  risky: 0,
-  subagents: 0,
-  responses: 0,
-  loops: 0,
-  waitMs: 0,
-});
 
 /** An import keeps no events, so that the time of the first event comes from its line. */
 function firstMsOf({ events, lines, state }: Growth): number {
@@ -173,50 +135,13 @@ function firstMsOf({ events, lines, state }: Growth): number {
 
 const levels: readonly string[] = ['low', 'medium', 'high', 'critical'];
 
-function addSpan(entry: IndexedSession, counts: SessionCounts, span: FinishedSpan): void {
+function addSpan(entry: IndexedSession, counts: SpanCounts, span: FinishedSpan): void {
+  countSpan(counts, span);
+  if (span.kind === 'session') counts.loops += span.loops ?? 0;
   const level = span.risk?.level;
   if (level !== undefined && levels.indexOf(level) > levels.indexOf(entry.risk ?? '')) entry.risk = level;
-  if (span.kind === 'turn') counts.turns += 1;
-  else if (span.kind === 'subagent') counts.subagents += 1;
-  else if (span.kind === 'action') addAction(counts, span);
-  else if (span.kind === 'chat') {
-    if (span.sum === undefined && span.errorType === undefined) counts.responses += 1;
-    addUsage(entry, counts, span.model, span);
-  } else if (span.kind === 'session') {
-    counts.loops += span.loops ?? 0;
-    // The totals at the end of a session are stated only if no single responses are known.
-    addUsage(entry, counts, span.stated?.model, span.stated?.usage);
-  }
-}
-
-function addAction(counts: SessionCounts, { errorType, decision, waitMs, risk }: ActionSpan): void {
-  counts.actions += 1;
-  if (errorType !== undefined) counts.failed += 1;
-  if (decision?.outcome === 'deny') counts.denied += 1;
-  if (decision?.outcome === 'ask' || waitMs !== undefined) counts.asked += 1;
-  if (risk?.level === 'high' || risk?.level === 'critical') counts.risky += 1;
-  counts.waitMs += waitMs ?? 0;
-}
-
-function addUsage(
-  entry: IndexedSession,
-  counts: SessionCounts,
-  model: string | undefined,
-  used: Partial<Sums> = {},
-): void {
+  const model = modelOf(span);
   if (model !== undefined) entry.models = [model, ...entry.models.filter(each => each !== model)].slice(0, MOST_MODELS);
-  add(counts, 'input', used.input);
-  add(counts, 'output', used.output);
-  add(counts, 'cacheRead', used.cacheRead);
-  add(counts, 'cacheWrite', used.cacheWrite);
-  add(counts, 'reasoning', used.reasoning);
-  add(counts, 'costUsd', used.pricedUsd);
-  add(counts, 'unpricedTokens', used.unpricedTokens);
-  add(counts, 'statedCostUsd', used.costUsd);
-}
-
-function add(counts: SessionCounts, name: keyof SessionCounts, value: number | undefined): void {
-  if (value !== undefined) counts[name] = (counts[name] ?? 0) + value;
 }
 
 /** Counts the spans that are open, and the closed ones that the fold still holds. */
@@ -228,12 +153,7 @@ function addOpen(entry: IndexedSession, fold: FoldState): void {
   counts.subagents += Object.keys(fold.subagents).length;
   const isSegmentOpen = fold.endedMs === undefined && !fold.held.some(({ span }) => span.kind === 'session');
   if (isSegmentOpen) counts.loops += fold.segment?.loops ?? 0;
-  for (const action of Object.values(fold.actions)) {
-    counts.actions += 1;
-    if (action.decision?.outcome === 'deny') counts.denied += 1;
-    if (action.decision?.outcome === 'ask' || action.askedMs !== undefined) counts.asked += 1;
-    if (action.risk?.level === 'high' || action.risk?.level === 'critical') counts.risky += 1;
-  }
+  for (const action of Object.values(fold.actions)) countAction(counts, action);
 }
 
 function parseShard(value: unknown): IndexShard | undefined {

@@ -1,6 +1,8 @@
 /** The values that the server of `otel-hooks view` sends to its page. */
 
-export interface SessionRow {
+import type { SpanCounts } from '../journal/span-counts.ts';
+
+export interface SessionRow extends SpanCounts {
   /** The name of the journal. */
   key: string;
   session: string;
@@ -14,21 +16,6 @@ export interface SessionRow {
   cwd?: string | undefined;
   models: string[];
   risk?: string | undefined;
-  turns: number;
-  actions: number;
-  failed: number;
-  denied: number;
-  asked: number;
-  loops: number;
-  waitMs: number;
-  input?: number | undefined;
-  output?: number | undefined;
-  cacheRead?: number | undefined;
-  cacheWrite?: number | undefined;
-  reasoning?: number | undefined;
-  /** By price lists, or as the agent states it if no price is known. */
-  costUsd?: number | undefined;
-  unpricedTokens?: number | undefined;
 }
 
 export interface SessionList {

@@ -1,4 +1,5 @@
 /** The filters, order, groups and totals of the list of sessions. */
+import { type SpanCounts, sumOf } from '../journal/span-counts.ts';
 import type { SessionRow } from './data.ts';
 import { day } from './format.ts';
 
@@ -34,6 +35,9 @@ export function tokensOf({ input, output }: SessionRow): number | undefined {
   return input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
 }
 
+/** The cost by price lists, or as the agent states it if no price is known. */
+export const costOf = ({ costUsd, statedCostUsd }: SessionRow): number | undefined => costUsd ?? statedCostUsd;
+
 const values: { readonly [key in SortKey]: (row: SessionRow) => number | undefined } = {
   firstMs: row => row.firstMs,
   length: row => row.lastMs - row.firstMs,
@@ -42,7 +46,7 @@ const values: { readonly [key in SortKey]: (row: SessionRow) => number | undefin
   failed: row => row.failed,
   denied: row => row.denied,
   tokens: tokensOf,
-  costUsd: row => row.costUsd,
+  costUsd: costOf,
 };
 
 export function chosen(rows: readonly SessionRow[], choice: Choice): SessionRow[] {
@@ -65,29 +69,20 @@ export function chosen(rows: readonly SessionRow[], choice: Choice): SessionRow[
 
 export interface Totals {
   sessions: number;
-  turns: number;
-  actions: number;
-  failed: number;
-  denied: number;
-  input?: number | undefined;
-  output?: number | undefined;
-  cacheRead?: number | undefined;
+  counts: SpanCounts;
   costUsd?: number | undefined;
   /** Sessions with tokens that have no price. */
   unpriced: number;
 }
 
 export function totalsOf(rows: readonly SessionRow[]): Totals {
-  const totals: Totals = { sessions: rows.length, turns: 0, actions: 0, failed: 0, denied: 0, unpriced: 0 };
-  for (const row of rows) {
-    for (const name of ['turns', 'actions', 'failed', 'denied'] as const) totals[name] += row[name];
-    for (const name of ['input', 'output', 'cacheRead', 'costUsd'] as const) {
-      const value = row[name];
-      if (value !== undefined) totals[name] = (totals[name] ?? 0) + value;
-    }
-    if ((row.unpricedTokens ?? 0) > 0) totals.unpriced += 1;
-  }
-  return totals;
+  const costs = rows.map(costOf).filter(cost => cost !== undefined);
+  return {
+    sessions: rows.length,
+    counts: sumOf(rows),
+    costUsd: costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0),
+    unpriced: rows.filter(({ unpricedTokens = 0 }) => unpricedTokens > 0).length,
+  };
 }
 
 const UNKNOWN = 'unknown';
@@ -117,7 +112,7 @@ export function costByDay(
   const days = new Map<string, { costUsd: number; sessions: number }>();
   for (const row of rows) {
     const found = days.get(day(row.firstMs)) ?? { costUsd: 0, sessions: 0 };
-    days.set(day(row.firstMs), { costUsd: found.costUsd + (row.costUsd ?? 0), sessions: found.sessions + 1 });
+    days.set(day(row.firstMs), { costUsd: found.costUsd + (costOf(row) ?? 0), sessions: found.sessions + 1 });
   }
   return Array.from({ length: CALENDAR_DAYS }, (_, i) => {
     const at = new Date(nowMs);

@@ -8,6 +8,7 @@ import {
   type Choice,
   chosen,
   costByDay,
+  costOf,
   type Grouping,
   grouped,
   groupings,
@@ -165,6 +166,7 @@ function Filters({ choice, change, sessions }: FiltersProps): JSX.Element {
 }
 
 function Summary({ totals }: { totals: Totals }): JSX.Element {
+  const { counts } = totals;
   const item = (name: string, value: string): JSX.Element =>
     h('div', { key: name }, h('dt', null, name), h('dd', null, value));
   return h(
@@ -172,13 +174,13 @@ function Summary({ totals }: { totals: Totals }): JSX.Element {
     { class: 'totals', 'aria-label': 'Totals of the listed sessions' },
     item('sessions', count(totals.sessions)),
     item('cost', dollars(totals.costUsd)),
-    item('tokens in', short(totals.input)),
-    item('of them cached', short(totals.cacheRead)),
-    item('tokens out', short(totals.output)),
-    item('turns', count(totals.turns)),
-    item('actions', count(totals.actions)),
-    item('failed', count(totals.failed)),
-    item('denied', count(totals.denied)),
+    item('tokens in', short(counts.input)),
+    item('of them cached', short(counts.cacheRead)),
+    item('tokens out', short(counts.output)),
+    item('turns', count(counts.turns)),
+    item('actions', count(counts.actions)),
+    item('failed', count(counts.failed)),
+    item('denied', count(counts.denied)),
     totals.unpriced === 0 ? null : item('sessions without a full price', count(totals.unpriced)),
   );
 }
@@ -266,7 +268,7 @@ const GroupHead = ({ name, totals }: { name: string; totals: Totals }): JSX.Elem
       'th',
       { scope: 'colgroup', colSpan: columns.length },
       h(Foreign, null, name),
-      ` — ${count(totals.sessions)} sessions, ${dollars(totals.costUsd)}, ${count(totals.actions)} actions, ${count(totals.failed)} failed`,
+      ` — ${count(totals.sessions)} sessions, ${dollars(totals.costUsd)}, ${count(totals.counts.actions)} actions, ${count(totals.counts.failed)} failed`,
     ),
   );
 
@@ -290,7 +292,7 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
         class: 'number',
         title: (row.unpricedTokens ?? 0) > 0 ? `${count(row.unpricedTokens)} tokens have no price` : '',
       },
-      `${dollars(row.costUsd)}${row.costUsd !== undefined && (row.unpricedTokens ?? 0) > 0 ? '+' : ''}`,
+      `${dollars(costOf(row))}${costOf(row) !== undefined && (row.unpricedTokens ?? 0) > 0 ? '+' : ''}`,
     ),
     h(
       'td',

@@ -5,6 +5,7 @@ import { type Failure, request, useLive } from './api.ts';
 import { ContextChart, Turns } from './charts.ts';
 import type { ContextPoint, PageEvent, PageSpan, SessionPart, SpanDetails } from './data.ts';
 import { clock, count, dollars, duration, short } from './format.ts';
+import { costOf } from './groups.ts';
 import { FailureNote, Foreign, Mark, placeOf, riskKind, stateWords, Time } from './parts.ts';
 import { Waterfall } from './waterfall.ts';
 
@@ -87,7 +88,7 @@ function Facts({ held: { part } }: { held: Held }): JSX.Element {
       'dl',
       { class: 'totals' },
       item('state', h(Mark, { kind: row.state === 'running' ? 'good' : 'plain' }, stateWords[row.state])),
-      item('cost', dollars(row.costUsd)),
+      item('cost', dollars(costOf(row))),
       item('length', duration(row.lastMs - row.firstMs)),
       item('start', h(Time, { ms: row.firstMs })),
       item('agent', h(Foreign, null, row.agent)),

@@ -42,13 +42,10 @@ export class SessionLister {
 }
 
 function rowOf(key: string, entry: IndexedSession): SessionRow {
-  const counts = countsOf(entry);
   const { session, agent, firstMs, lastMs, state, repository, branch, cwd, models, risk } = entry;
-  const { turns, actions, failed, denied, asked, loops, waitMs } = counts;
-  const { input, output, cacheRead, cacheWrite, reasoning, unpricedTokens } = counts;
   return {
-    ...{ key, firstMs, lastMs, state, risk, turns, actions, failed, denied, asked, loops, waitMs },
-    ...{ input, output, cacheRead, cacheWrite, reasoning, unpricedTokens },
+    ...countsOf(entry),
+    ...{ key, firstMs, lastMs, state, risk },
     session: shownName(session),
     agent: shownName(agent),
     isTrial: isTrial(session),
@@ -56,7 +53,6 @@ function rowOf(key: string, entry: IndexedSession): SessionRow {
     branch: branch && shownName(branch),
     cwd: cwd && shownName(cwd),
     models: models.map(shownName),
-    costUsd: counts.costUsd ?? counts.statedCostUsd,
   };
 }
 

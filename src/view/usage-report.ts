@@ -1,35 +1,23 @@
 /** Sums up sessions by day, agent, model, project or repository, from the spans of the fold. */
-import type { FinishedSpan } from '../assemble/finished.ts';
 import { factsOf } from '../event/event.ts';
+import { countSpan, modelOf } from '../journal/count-spans.ts';
 import type { Replay } from '../journal/replay.ts';
+import { namedCounts, noCounts, type SpanCounts } from '../journal/span-counts.ts';
 
 export const groupings = ['day', 'agent', 'model', 'project', 'repository'] as const;
 export type Grouping = (typeof groupings)[number];
 
-/** A field is undefined if none of the spans of the row has it. */
-export interface Row {
-  by: { [grouping in Grouping]?: string };
+/** A number of tokens or dollars is undefined if none of the spans of the row has it. */
+export type Row = { by: { [grouping in Grouping]?: string }; sessions: number } & ReturnType<typeof namedCounts>;
+
+/** A row while spans are added to it. */
+interface OpenRow {
+  by: Row['by'];
   sessions: number;
-  turns: number;
-  actions: number;
-  failed: number;
-  denied: number;
-  asked: number;
-  /** Actions of high or critical risk. */
-  risky: number;
-  loops: number;
-  responses: number;
-  input_tokens?: number;
-  output_tokens?: number;
-  cache_read_tokens?: number;
-  cache_write_tokens?: number;
-  reasoning_tokens?: number;
-  /** The cost by price lists, and the tokens without a price. */
-  cost_usd?: number;
-  unpriced_tokens?: number;
-  /** The cost that the agents report. */
-  stated_cost_usd?: number;
+  counts: SpanCounts;
 }
+
+const rowOf = ({ by, sessions, counts }: OpenRow): Row => ({ by, sessions, ...namedCounts(counts) });
 
 export const UNKNOWN = 'unknown';
 
@@ -44,12 +32,12 @@ export function report(
   sinceMs: number,
   dayOf: (ms: number) => string,
 ): Report {
-  const rows = new Map<string, Row>();
+  const rows = new Map<string, OpenRow>();
   const total = empty({});
   for (const session of sessions) {
     const own = { agent: session.agent, ...placeOf(session) };
-    const seen = new Set<Row>();
-    const rowAt = (ms: number, model: string | undefined): Row => {
+    const seen = new Set<OpenRow>();
+    const rowAt = (ms: number, model: string | undefined): OpenRow => {
       const all = { ...own, day: dayOf(ms), model: model ?? UNKNOWN };
       const values = Object.fromEntries(by.map(grouping => [grouping, all[grouping]]));
       const key = JSON.stringify(values);
@@ -57,12 +45,12 @@ export function report(
       rows.set(key, row);
       return row;
     };
-    const count = (ms: number, model: string | undefined, add: (row: Row) => void): void => {
+    const count = (ms: number, model: string | undefined, add: (counts: SpanCounts) => void): void => {
       if (ms < sinceMs) return;
       for (const row of [rowAt(ms, model), total]) {
         if (!seen.has(row)) row.sessions += 1;
         seen.add(row);
-        add(row);
+        add(row.counts);
       }
     };
     const isByModel = by.includes('model');
@@ -70,34 +58,20 @@ export function report(
       const model = modelOf(span);
       // Rows of a model hold only its responses, because actions belong to no model.
       if (isByModel && span.kind !== 'chat' && model === undefined) continue;
-      count(span.startMs, model, row => addSpan(row, span));
+      count(span.startMs, model, counts => countSpan(counts, span));
     }
     if (isByModel) continue;
     for (const event of session.events) {
       if (event.event_type !== 'Retry.Loop.Detected') continue;
-      count(Date.parse(event.timestamp), undefined, row => {
-        row.loops += 1;
+      count(Date.parse(event.timestamp), undefined, counts => {
+        counts.loops += 1;
       });
     }
   }
-  for (const row of [...rows.values(), total]) roundCosts(row);
-  return { rows: [...rows.values()].sort((a, b) => inOrder(a, b, by)), total };
+  return { rows: [...rows.values()].map(rowOf).sort((a, b) => inOrder(a, b, by)), total: rowOf(total) };
 }
 
-function empty(by: Row['by']): Row {
-  const counts = {
-    sessions: 0,
-    turns: 0,
-    actions: 0,
-    failed: 0,
-    denied: 0,
-    asked: 0,
-    risky: 0,
-    loops: 0,
-    responses: 0,
-  };
-  return { by, ...counts };
-}
+const empty = (by: Row['by']): OpenRow => ({ by, sessions: 0, counts: noCounts() });
 
 function placeOf({ events, finished, open }: Replay): { project: string; repository: string } {
   let repository = UNKNOWN;
@@ -108,45 +82,6 @@ function placeOf({ events, finished, open }: Replay): { project: string; reposit
   }
   const cwd = events.map(event => factsOf(event)?.cwd).find(each => each !== undefined);
   return { project: cwd ?? repository.slice(repository.lastIndexOf('/') + 1), repository };
-}
-
-const modelOf = (span: FinishedSpan): string | undefined =>
-  span.kind === 'chat' ? span.model : span.kind === 'session' ? span.stated?.model : undefined;
-
-function addSpan(row: Row, span: FinishedSpan): void {
-  if (span.kind === 'turn') row.turns += 1;
-  if (span.kind === 'action') {
-    row.actions += 1;
-    if (span.errorType !== undefined) row.failed += 1;
-    if (span.decision?.outcome === 'deny') row.denied += 1;
-    if (span.decision?.outcome === 'ask' || span.waitMs !== undefined) row.asked += 1;
-    if (span.risk?.level === 'high' || span.risk?.level === 'critical') row.risky += 1;
-  }
-  // The totals at the end of a session count only if no single responses are known.
-  const used = span.kind === 'chat' ? span : span.kind === 'session' ? span.stated?.usage : undefined;
-  if (used === undefined) return;
-  row.responses += span.kind === 'chat' ? (span.sum === undefined && span.errorType === undefined ? 1 : 0) : 0;
-  add(row, 'input_tokens', used.input);
-  add(row, 'output_tokens', used.output);
-  add(row, 'cache_read_tokens', used.cacheRead);
-  add(row, 'cache_write_tokens', used.cacheWrite);
-  add(row, 'reasoning_tokens', used.reasoning);
-  add(row, 'cost_usd', used.pricedUsd);
-  add(row, 'unpriced_tokens', used.unpricedTokens);
-  add(row, 'stated_cost_usd', used.costUsd);
-}
-
-type Sum = { [K in keyof Row]-?: undefined extends Row[K] ? K : never }[keyof Row];
-
-function add(row: Row, sum: Sum, value: number | undefined): void {
-  if (value !== undefined) row[sum] = (row[sum] ?? 0) + value;
-}
-
-/** Rounds to a millionth of a dollar; smaller digits come from binary fractions. */
-function roundCosts(row: Row): void {
-  for (const sum of ['cost_usd', 'stated_cost_usd'] as const) {
-    if (row[sum] !== undefined) row[sum] = Number(row[sum].toFixed(6));
-  }
 }
 
 /** Sorts days by date, and other rows by cost. */

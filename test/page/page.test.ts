@@ -1,12 +1,13 @@
 /** The filters, groups and rows of the page of `otel-hooks view`. */
 import { describe, expect, it } from 'vitest';
+import { noCounts } from '../../src/journal/span-counts.ts';
 import type { PageSpan, SessionRow } from '../../src/page/data.ts';
 import { chosen, costByDay, grouped, noChoice, totalsOf } from '../../src/page/groups.ts';
 import { rowsOf, timesOf } from '../../src/page/tree.ts';
 
 const row = (key: string, more: Partial<SessionRow> = {}): SessionRow => ({
   ...{ key, session: `session-${key}`, agent: 'codex', firstMs: 1_000, lastMs: 2_000, state: 'ended', isTrial: false },
-  ...{ models: ['m-1'], turns: 1, actions: 2, failed: 0, denied: 0, asked: 0, loops: 0, waitMs: 0 },
+  ...{ ...noCounts(), models: ['m-1'], turns: 1, actions: 2 },
   ...more,
 });
 
@@ -29,7 +30,7 @@ describe('the list', () => {
 
   it('sums known costs and leaves unknown tokens absent', () => {
     const totals = totalsOf(rows);
-    expect([totals.costUsd, totals.failed, totals.input]).toEqual([5, 1, undefined]);
+    expect([totals.costUsd, totals.counts.failed, totals.counts.input]).toEqual([5, 1, undefined]);
   });
 
   it('groups by repository, with a group for unknown ones', () => {

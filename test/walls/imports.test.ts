@@ -97,7 +97,7 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [/^node:(crypto|http)$/],
   },
   // The page of `view`. It runs in a browser; the server shares the types of its values.
-  page: { sees: [], packages: [/^preact(\/hooks)?$/] },
+  page: { sees: ['journal/span-counts.ts'], packages: [/^preact(\/hooks)?$/] },
   // Runs commands that a person agreed to; the project names them, the journal supplies their events.
   openhook: {
     sees: [
