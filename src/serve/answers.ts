@@ -1,4 +1,4 @@
-/** The answers of the server: their texts, and how one is sent. */
+/** The answers of the server: their texts, and the function that sends them. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Fault, Intake } from './intake.ts';
 import type { Route } from './metrics.ts';
@@ -9,7 +9,7 @@ export interface Answer {
   headers?: OutgoingHttpHeaders;
 }
 
-/** How long a sender whose request was refused may go on sending, so that it has time to read the answer. */
+/** The time for which a sender may continue to send after its request was refused, so that it can read the answer. */
 export const LINGER_MS = 500;
 
 /** A hook's payload is parsed once; events are also checked against the rules of their standard. */
@@ -61,7 +61,7 @@ export const faulty = (fault: Fault): Answer => ({ status: 400, body: resultOf([
 const oneAccepted = JSON.stringify({ accepted: 1, rejected: 0 });
 const oneAcceptedHeaders = { ...json, 'content-length': oneAccepted.length };
 
-/** The body of an answer: how many events were accepted, and the fault of each one that was not. */
+/** Returns the body of an answer: the number of accepted events, and the fault of each refused event. */
 export function resultOf(verdicts: Intake['verdicts']): string {
   const accepted = verdicts.filter(verdict => verdict === undefined).length;
   if (accepted === verdicts.length) return accepted === 1 ? oneAccepted : JSON.stringify({ accepted, rejected: 0 });
@@ -77,8 +77,8 @@ export function notWritten(error: unknown): Answer {
 }
 
 /**
- * Sends an answer. The rest of a request that was refused is read for LINGER_MS at most. Returns true where the connection
- * is closed after this answer.
+ * Sends an answer. The rest of a refused request is read for LINGER_MS at most. Returns true if the connection is
+ * closed after this answer.
  */
 export function send(
   request: IncomingMessage,
@@ -100,7 +100,7 @@ export function send(
     // Node itself closes the connection, for example when `Expect: 100-continue` was not answered.
     return !response.shouldKeepAlive;
   }
-  // The whole answer is sent now; the connection ends when the sender has stopped, or when its time is up.
+  // The whole answer is sent now. The connection ends when the sender stops or its time is over.
   response.write(body);
   const end = (): void => {
     clearTimeout(late);

@@ -1,8 +1,8 @@
 /**
- * The bodies of requests that are being read. All together hold at most MOST_HELD_BYTES.
+ * The bodies of requests that are being read. Together they hold at most MOST_HELD_BYTES.
  *
- * A gzip body is unpacked while it arrives, and the limits count its unpacked bytes. So a small body that unpacks to a huge
- * one is refused as soon as it exceeds the limit, and never held.
+ * A gzip body is unpacked while it arrives, and the limits count its unpacked bytes. So a small body that unpacks to a
+ * huge one is refused as soon as it exceeds the limit, and is never in memory.
  */
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -11,7 +11,7 @@ const MOST_HELD_BYTES = 64 * 1024 * 1024;
 
 export type ReadBody = { body: Buffer } | { refused: 'body-too-large' | 'too-many-bodies' | 'broken-gzip' };
 
-/** Undefined for an encoding that is not read. */
+/** Undefined for an encoding that is not supported. */
 export function packingOf(encoding = 'identity'): 'none' | 'gzip' | undefined {
   const name = encoding.trim().toLowerCase();
   if (name === 'identity') return 'none';
@@ -26,7 +26,7 @@ export class Bodies {
   }
 
   /**
-   * Reads a body to its end, unless it grows too large. Returns a function that drops what was read so far, for a sender
+   * Reads a body to its end, unless it becomes too large. Returns a function that drops the bytes so far, for a sender
    * that closes the connection before the end.
    */
   read(request: IncomingMessage, mostBytes: number, done: (read: ReadBody) => void): () => void {
@@ -50,7 +50,7 @@ export class Bodies {
     const unpacked = gunzip === undefined ? request : request.pipe(gunzip);
     if (gunzip !== undefined) {
       let packedBytes = 0;
-      // Empty blocks unpack to nothing, so the packed bytes have the same limit.
+      // Empty blocks unpack to zero bytes, so the packed bytes have the same limit.
       request.on('data', (part: Buffer) => {
         packedBytes += part.length;
         if (packedBytes > mostBytes) refuse('body-too-large');

@@ -1,9 +1,10 @@
 /**
- * Open connections: how many there are, which have not shown the token yet, and which of their requests wait for an answer.
+ * Counts open connections, and records which of them have not shown the token yet and which of their requests wait for
+ * an answer.
  *
- * A connection that has shown no token within GRACE_MS is closed in favor of a new one, the oldest first, so that idle
- * connections keep no sender out. A younger one is closed only when all places are taken: senders that connect at the same
- * moment would otherwise cut each other off before their requests are read.
+ * If there are too many connections, a new one evicts the oldest one that has shown no token within GRACE_MS, so that
+ * idle connections do not block senders. A younger one is evicted only if all places are taken: otherwise, senders that
+ * connect at the same moment would evict each other before their requests are read.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -38,7 +39,7 @@ export class Connections {
     this.#unauthenticated.delete(peerOf(socket));
   }
 
-  /** The last answer of the connection is sent. A request behind it would get none, so none is taken. */
+  /** The last answer of the connection is sent. A later request would get no answer, so the server reads none. */
   closes(socket: Socket): void {
     this.#closing.add(socket);
   }
@@ -66,7 +67,7 @@ export class Connections {
     else then();
   }
 
-  /** A request that is not complete does not count: it gets no answer of its own. */
+  /** An incomplete request does not count, because it gets no answer. */
   #waitsForAnswer(socket: Socket): boolean {
     for (const { complete } of this.#unanswered.get(socket) ?? []) if (complete) return true;
     return false;

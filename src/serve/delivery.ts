@@ -1,13 +1,13 @@
 /**
- * Delivery within this process: the program that hooks start, as a thread, so that a round never keeps a sender
- * waiting. It has the lock like any other, under our process id: front ends see it and start none. It gives it up to a
- * person or to a newer version, and is started again when they are done.
+ * Delivery within this process: the program that hooks start, as a thread, so that a sender never waits for a round.
+ * The thread takes the lock like every delivery, with our process id, so front ends see a live owner. It releases the
+ * lock when a person or a newer version asks for it, and is started again when they have ended.
  */
 import { Worker } from 'node:worker_threads';
 
 export interface Delivery {
   isAtWork(): boolean;
-  /** Unfinished work stays on the disk, as after a kill. */
+  /** Incomplete work stays on the disk, as after a kill. */
   stop(withinMs: number): Promise<void>;
 }
 
@@ -19,9 +19,9 @@ export interface DeliveryOptions {
 }
 
 const AGAIN_MS = 500;
-/** While another delivers, or after an end that is no handover: a full disk, a folder that is not ours. */
+/** The pause while another process delivers, or after an error such as a full disk or a folder of another user. */
 const LONGEST_AGAIN_MS = 10_000;
-/** The young generation that `ROOM` gives to the process that hooks start is three of these. */
+/** The young generation of the process that hooks start (`ROOM`) has three semi-spaces of this size. */
 const YOUNG_MB = 96;
 
 export function startDelivery({ program, stateFolder, env }: DeliveryOptions): Delivery {

@@ -1,13 +1,14 @@
 /**
- * Which requests are accepted, by their head alone. A web page in a browser of this machine can send requests here, and
- * by a name that it controls it can even make the browser believe that this is its own server (DNS rebinding). So the
- * server refuses all requests of browsers, and all host names that are not surely its own.
+ * Decides which requests are accepted, from their heads alone. A web page in a browser of this machine can send
+ * requests to this server. With a host name that it controls, the page can even make the browser treat this server as
+ * the page's own (DNS rebinding). So the server refuses all requests of browsers, and all host names that may not be
+ * its own.
  */
 import type { X509Certificate } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 
-/** Which names of this server a sender may use. */
+/** The host names that a sender may use. */
 export interface Names {
   /** Only this machine reaches the server, so only the addresses and the name of the loopback interface are accepted. */
   isLoopback: boolean;
@@ -23,7 +24,7 @@ export function isLoopback(host: string): boolean {
 
 /** Returns the rule that a head breaks, if any. */
 export function doorFor(names: Names): (headers: IncomingHttpHeaders) => 'browser' | 'host' | undefined {
-  /** The last accepted name: nearly all senders use the same one. */
+  /** A cache of the last accepted name, because nearly all senders use the same one. */
   let known: string | undefined;
   return headers => {
     // Browsers add these headers, and no page can remove them. `none`: a person typed the address.
@@ -43,11 +44,11 @@ function isOurs(header: string | undefined, names: Names): boolean {
   if (host === undefined) return false;
   if (names.allowed.includes(host)) return true;
   if (names.isLoopback) return isLoopback(host);
-  // An address is accepted, because no DNS server decides what it means.
+  // An address is accepted, because it does not depend on a DNS server.
   return isIP(host) !== 0 || names.certificate?.checkHost(host) !== undefined;
 }
 
-/** Requests per second that a client may send, and as many at once. */
+/** The number of requests per second that a client may send, and the largest number at once. */
 export interface Rates {
   /** Undefined: accepted. Otherwise the seconds after which the client may retry. */
   waitFor(client: string, nowMs: number): number | undefined;
@@ -61,7 +62,7 @@ export function ratesOf(perSecond: number): Rates {
     waitFor(client, nowMs) {
       const before = known.get(client) ?? { left: perSecond, atMs: nowMs };
       const left = Math.min(perSecond, before.left + ((nowMs - before.atMs) / 1000) * perSecond);
-      // The client that was silent for the longest is evicted, and starts with a full budget.
+      // The client with the longest silence is evicted. It starts again with a full budget.
       known.delete(client);
       known.set(client, { left: left < 1 ? left : left - 1, atMs: nowMs });
       if (known.size > MOST_CLIENTS) known.delete(known.keys().next().value ?? '');
@@ -70,7 +71,7 @@ export function ratesOf(perSecond: number): Rates {
   };
 }
 
-/** The client of an address: for IPv6 its network, because one host has 2^64 addresses. */
+/** Returns the client of an address: for IPv6 its network, because one host has 2^64 addresses. */
 export function clientOf(address: string | undefined): string {
   if (address === undefined) return '';
   return isIP(address) === 6 && !address.startsWith('::ffff:') ? address.split(':').slice(0, 4).join(':') : address;

@@ -1,11 +1,11 @@
 /**
- * Writes fragments of the HTTP server into the inbox. A file takes three synchronous calls: through Node's threads it
- * would cost twice as much.
+ * Writes fragments of the HTTP server into the inbox. A file takes three synchronous calls; asynchronous calls would
+ * cost twice as much.
  *
- * Making a file is most of what a request costs, so events that come together go into one file, each on a line of its
- * own: it is made once each sender that is connected has something in it, and GATHER_MS after the first at the latest.
- * A single sender does not wait. No request is answered before the file is complete, and a damaged line costs only
- * itself.
+ * Creating the file is most of the cost of a request. So events that arrive together go into one file, one event per
+ * line. The file is written as soon as each connected sender has an event in it, and at the latest GATHER_MS after the
+ * first event. A single sender does not wait. No request is answered before the file is complete. A damaged line does
+ * not affect the other lines.
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -19,7 +19,7 @@ export interface Inbox {
 export interface Entry {
   header: Readonly<Record<string, string>>;
   payload: Uint8Array;
-  /** One event in one line, which others under the same header may stand beside. */
+  /** One event in one line. The file may hold further events with the same header. */
   isLine: boolean;
   /** Called when the fragment is complete, or with the error of the disk. */
   settled(error?: unknown): void;
@@ -32,12 +32,12 @@ const GATHER_MS = 1;
 export interface InboxOptions {
   stateFolder: string;
   /**
-   * 32 secret hex characters, different in each process: a payload that contained them could fake the end of its
+   * 32 secret hex characters, different in each process: a payload that contained them could forge the end of its
    * fragment.
    */
   nonce: string;
   fsync: boolean;
-  /** The number of connections: each waits for its answer before it sends again. */
+  /** The number of connections. Each waits for its answer before it sends again. */
   senders(): number;
 }
 
@@ -61,7 +61,7 @@ export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions):
 
   function write(header: Entry['header'], payload: Uint8Array): Promise<void> | undefined {
     count += 1;
-    // Within one tick of the clock names stand in the order of arrival.
+    // Within one tick of the clock, names are in the order of arrival.
     const unique = `${String(count).padStart(12, '0')}-${nonce}`;
     const bytes = encodeFragment(unique, { ...header, at: String(Date.now()) }, payload);
     const name = fragmentName(clock.boot, clock.now(), process.pid, unique);
@@ -125,7 +125,7 @@ const newline = Buffer.from('\n');
 const joined = (entries: readonly Entry[]): Buffer =>
   Buffer.concat(entries.flatMap(({ payload }, i) => (i === 0 ? [payload] : [newline, payload])));
 
-/** The sender hears that it was not kept and sends it again; its half would only be counted as torn. */
+/** The sender gets an error and sends the event again. The incomplete file would be counted as torn. */
 function discard(file: number, path: string): void {
   fs.closeSync(file);
   fs.rmSync(path, { force: true });
@@ -141,7 +141,7 @@ async function synced(file: number): Promise<void> {
   }
 }
 
-/** One call makes the entries of a folder durable for all senders that wait at that moment. */
+/** One sync makes the entries of a folder durable for all senders that wait at that moment. */
 function groupSync(folder: string): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -150,7 +150,7 @@ function groupSync(folder: string): () => Promise<void> {
     await synced(file);
   };
   return () => {
-    // One that runs already may have begun before this entry was there.
+    // A sync that already runs may have begun before this entry was created.
     next ??= (running ?? Promise.resolve())
       .catch(() => undefined)
       .then(() => {

@@ -2,8 +2,8 @@
  * Parses and checks a body. An event that delivery would put into quarantine is refused here, by the same functions,
  * while the sender waits for the answer. Valid events are written unchanged, byte for byte.
  *
- * The common case is one valid event, and it is parsed once, by Node. Only what breaks a rule is read again for its
- * place.
+ * The common case is one valid event, and it is parsed once, by Node. Only a value that breaks a rule is read again,
+ * for its position.
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -25,12 +25,12 @@ import { isOpenHook } from '../standards/openhook/openhook.ts';
 import { judgeOpenHook, openHook } from '../standards/openhook/openhook-validator.ts';
 import type { Standard } from '../standards/validation.ts';
 
-/** Which rule an event breaks, and where in the body. */
+/** The rule that an event breaks, and the position in the body. */
 export interface Fault {
   rule: string;
   line: number;
   column: number;
-  /** JSON pointer into the event, where a field is to blame. */
+  /** JSON pointer to the field that breaks the rule, if it is a single field. */
   field?: string | undefined;
   why: string;
 }
@@ -38,9 +38,9 @@ export interface Fault {
 export interface Intake {
   /** The bytes for the inbox; undefined when no event is accepted. */
   payload: Uint8Array | undefined;
-  /** It is one event of a standard, in one line. */
+  /** The body is one event of a standard, in one line. */
   isLine?: boolean | undefined;
-  /** One for each event in the order of the body: undefined when it is taken. */
+  /** One entry for each event in the order of the body; undefined for an accepted event. */
   verdicts: (Fault | undefined)[];
 }
 
@@ -72,7 +72,10 @@ const forms: Readonly<Record<string, Form>> = {
   'application/cloudevents-batch+json': 'list',
 };
 
-/** Undefined for what is no type of events, or not in UTF-8. Such as a page may send without asking is none. */
+/**
+ * Returns undefined if the type is not one of events, or its charset is not UTF-8. The types that a web page may send
+ * without a preflight request are not types of events.
+ */
 export function formOf(contentType: string | undefined): Form | undefined {
   const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';');
   const strange = parameters.some(each => !/^\s*(charset="?utf-8"?)?\s*$/.test(each) && /^\s*charset=/.test(each));
@@ -80,13 +83,13 @@ export function formOf(contentType: string | undefined): Form | undefined {
 }
 
 /**
- * CloudEvents in binary mode: attributes are headers, percent-encoded. Undefined where there are none; else them, or
- * what is wrong.
+ * Reads CloudEvents in binary mode, whose attributes are percent-encoded headers. Returns the attributes, or the fault
+ * in them; undefined without such headers.
  */
 export function attributesOf(
   headers: IncomingHttpHeaders,
 ): { attributes: Readonly<Record<string, string>> } | { fault: Fault } | undefined {
-  // The type of a body names it as an envelope, and the type counts.
+  // The type of the body says that it is an envelope, and the type takes precedence.
   const isEnvelope = headers['content-type']?.toLowerCase().startsWith('application/cloudevents');
   if (headers['ce-specversion'] === undefined || isEnvelope) return undefined;
   const attributes: Record<string, string> = {};
@@ -94,7 +97,7 @@ export function attributesOf(
     if (!header.startsWith('ce-')) continue;
     const name = header.slice('ce-'.length);
     const text = typeof value === 'string' ? decoded(value) : undefined;
-    // `data` would take the body's place.
+    // `data` would replace the body.
     if (!/^[a-z0-9]{1,32}$/.test(name) || name === 'data' || text === undefined)
       return { fault: faultOf('cloudevents/attribute', `${header} is no attribute in percent-encoding`) };
     attributes[name] = text;
@@ -137,7 +140,7 @@ function listed(values: readonly unknown[], text: string, body: Uint8Array, requ
       ? { payload: undefined, verdicts: [] }
       : refused(faultOf('body/empty', 'the list is empty'));
   if (values.length > MOST_EVENTS) return refused(tooMany);
-  // Whole and valid, as nearly all are.
+  // The body is complete and valid, like nearly all bodies.
   if (values.every(value => verdictOn(value, undefined, request) === undefined))
     return { payload: body, verdicts: values.map(() => undefined) };
   const parts: Part[] = [];
@@ -154,7 +157,7 @@ function listed(values: readonly unknown[], text: string, body: Uint8Array, requ
   );
 }
 
-/** No JSON text as a whole: one event to a line, or broken. */
+/** The body is not one JSON text: it has one event per line, or is damaged. */
 function several(text: string, request: RequestFacts): Intake {
   if (text.trim() === '') return refused(faultOf('body/empty', 'the body is empty'));
   const isStream = request.form === 'lines' || (request.form === 'any' && /^\s*\{[^\n]*\r?\n\s*\{/.test(text));
@@ -170,12 +173,12 @@ const tooDeep = faultOf('limit/depth', `nested deeper than ${MOST_LEVELS} levels
 const tooManyNames = faultOf('limit/names', `more than ${MOST_NAMES} names of fields`);
 const tooMany = faultOf('limit/events', `more than ${MOST_EVENTS} events in one request`);
 
-/** Where an event stands in the body. */
+/** The position of an event in the body. */
 interface Part {
   text: string;
   from: number;
   end: number;
-  /** One for all parts: asked in their order it passes the text once. */
+  /** One function for all parts: called in their order, it reads the text once. */
   position: ReturnType<typeof positionsIn>;
 }
 
@@ -193,13 +196,13 @@ function linesOf(text: string): Part[] {
   return parts;
 }
 
-/** The good ones as a list of the texts that came. */
+/** Returns the accepted events as a list of their unchanged texts. */
 function sifted(parts: readonly Part[], verdicts: (Fault | undefined)[]): Intake {
   const good = parts.filter((_, i) => verdicts[i] === undefined).map(({ text, from, end }) => text.slice(from, end));
   return { payload: good.length === 0 ? undefined : Buffer.from(`[${good.join(',')}]`), verdicts };
 }
 
-/** An envelope around the body, because the facts of the headers have no other place. */
+/** Puts the body into an envelope, which carries the facts of the headers. */
 function wrapped(text: string, attributes: Readonly<Record<string, string>>, request: RequestFacts): Intake {
   const { form } = request;
   const data = form === 'lines' ? JSON.stringify(text) : text;
@@ -241,7 +244,7 @@ function breachOf(item: Item, part: Part | undefined, { form }: RequestFacts): F
   return broken.length === 0 ? undefined : breachIn(standard, item, part, new Set(broken.map(({ rule }) => rule)));
 }
 
-/** A time without a zone is one of UTC, and what platforms call a hook point is known. */
+/** A time without a zone counts as UTC, and the platforms' names of hook points are known. */
 const isUnderstood = (rule: string, { atMs, readings }: ForeignEvent): boolean =>
   (rule === 'envelope/time' && atMs !== undefined) ||
   (rule === 'event/hook' && readings.every(({ event_type: type }) => !type.startsWith('vendor.')));
@@ -281,7 +284,7 @@ const reasons: Readonly<Record<Reject, [rule: string, why: string]>> = {
   ],
 };
 
-/** The common case, by less work: what the drain would ask of such an event is a part of this. */
+/** Checks the common case with less work: these checks include those of the drain for such an event. */
 function isSurelyGood(fields: Fields): boolean {
   const { session_id: session, parent_session_id: parent, metadata } = fields;
   const isPlain = isAgentHooks(fields) && !isOpenHook(fields) && !isCloudEvent(fields) && parent === undefined;
@@ -289,14 +292,14 @@ function isSurelyGood(fields: Fields): boolean {
   return !(isFields(metadata) && FACTS in metadata) && isValid(fields);
 }
 
-/** For sure; what is not may still break no rule. */
+/** True: the event is certainly valid. False: it may be valid, and the full check decides. */
 function isValid(fields: Fields): boolean {
   const { event_type: type, data } = fields;
   const schema = own(dataSchemas as Readonly<Record<string, (typeof dataSchemas)[EventType]>>, String(type));
   return envelopeSchema.safeParse(fields).success && (schema === undefined || schema.safeParse(data ?? {}).success);
 }
 
-/** What no reader takes, in the words of the standard that it means to keep. */
+/** Returns the fault of an event that no reader accepts, as a rule of the standard that the event seems to follow. */
 function unreadFault(fields: Fields, part: Part | undefined, request: RequestFacts): Fault | undefined {
   const isWrapper = isCloudEvent(fields);
   const wrapped = isWrapper ? unwrap(fields) : undefined;
@@ -321,7 +324,10 @@ function standardMeant(fields: Fields, { isAgentHooks = false }: RequestFacts): 
   return 'hook' in fields && 'sessionId' in fields ? baseCoat : undefined;
 }
 
-/** The first rule of the standard that an event breaks, with its place; inside an envelope only the field is known. */
+/**
+ * Returns the first rule of the standard that an event breaks, with its position. Inside an envelope only the field is
+ * known.
+ */
 function breachIn(
   standard: Standard,
   { fields, wrapped }: Item,
@@ -340,7 +346,7 @@ function breachIn(
   return { rule, line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column, field, why };
 }
 
-/** What an envelope of CloudEvents holds as text is read as JSON too. */
+/** Text inside an envelope of CloudEvents is read as JSON too. */
 function innerTexts({ data, data_base64 }: Fields): Buffer[] {
   const texts = typeof data === 'string' ? [Buffer.from(data)] : [];
   return typeof data_base64 === 'string' ? [...texts, Buffer.from(data_base64, 'base64')] : texts;
@@ -374,7 +380,7 @@ const BACKSLASH = 0x5c;
 const [OPEN_BRACKET, CLOSE_BRACKET] = [0x5b, 0x5d];
 const [OPEN_BRACE, CLOSE_BRACE] = [0x7b, 0x7d];
 
-/** The place of the closing quote, which no odd number of backslashes stands before. */
+/** Returns the position of the closing quote: an even number of backslashes precedes it. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
     let before = at - 1;

@@ -1,15 +1,15 @@
-/** How much the inbox and the disk hold. Both are measured now and then, and beside the requests. */
+/** Measures the backlog of the inbox and the free space of the disk, at intervals and independent of requests. */
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 
-/** Above these limits senders must wait: delivery is behind, or the disk is nearly full. */
+/** Beyond these limits, senders must wait: delivery has a backlog, or the disk is nearly full. */
 const MOST_WAITING = 100_000;
 const LEAST_FREE_BYTES = 32 * 1024 * 1024;
 
 export class Room {
   readonly #stateFolder: string;
   readonly #inbox: string;
-  /** Fragments in the inbox when it was last counted, at most MOST_WAITING. */
+  /** The number of fragments in the inbox at the last count, at most MOST_WAITING. */
   waiting = 0;
   #freeBytes = Number.POSITIVE_INFINITY;
   #hasNew = true;
@@ -21,13 +21,13 @@ export class Room {
     this.#inbox = `${stateFolder}/inbox`;
   }
 
-  /** Why a new fragment has to wait. */
+  /** The reason why a new fragment has to wait. */
   whyFull(): string | undefined {
     if (this.waiting >= MOST_WAITING) return `${MOST_WAITING} hooks wait for delivery`;
     return this.#freeBytes < LEAST_FREE_BYTES ? 'the disk is nearly full' : undefined;
   }
 
-  /** Why no fragment can be written at all, in the words that a probe shows. */
+  /** The reason why no fragment can be written, as a probe shows it. */
   whyUnusable(): string | undefined {
     try {
       accessSync(this.#inbox, constants.W_OK | constants.X_OK);
@@ -37,18 +37,18 @@ export class Room {
     }
   }
 
-  /** A fragment was written since the last count. */
+  /** Records that a fragment was written since the last count. */
   noteNew(): void {
     this.#hasNew = true;
   }
 
-  /** Counts, unless nothing can have changed or the last count was long and recent. */
+  /** Counts again, unless the numbers cannot have changed, or the last count was slow and recent. */
   refresh(): void {
     if ((!this.#hasNew && this.waiting === 0) || this.#isCounting || performance.now() < this.#nextCountMs) return;
     this.#hasNew = false;
     this.#isCounting = true;
     this.#count()
-      // A folder that does not exist holds nothing; the next fragment makes it.
+      // The folder does not exist, so it has no fragments. The next fragment creates it.
       .catch(() => {
         this.waiting = 0;
       })

@@ -1,10 +1,10 @@
 /**
  * The HTTP server that takes events. It checks a request in this order: its head (door.ts), the token, the type and the
- * declared size of the body, the room for it, and last the body (intake.ts). No byte of a body is read before the token was
- * shown.
+ * declared size of the body, the room for it, and last the body (intake.ts). No byte of a body is read before the
+ * sender has shown the token.
  *
- * Only a complete fragment in the inbox is answered with 200. A sender's bytes reach the disk as the payload of a fragment;
- * names in its header come from our own tables, and the server names the file.
+ * Only a complete fragment in the inbox is answered with 200. A sender's bytes reach the disk as the payload of a
+ * fragment; names in its header come from our own tables, and the server names the file.
  *
  * Everything is bounded: heads by Node's parser, bodies one by one (answers.ts) and together (bodies.ts), time by
  * SLOWEST_MS, connections by MOST_CONNECTIONS (connections.ts).
@@ -46,24 +46,27 @@ export interface EventServerOptions {
   tls?: Tls | undefined;
   /** The keys of senders. With them, a body without a signature by one of these keys is refused. */
   signers?: readonly KeyObject[] | undefined;
-  /** Names that a Host header may carry beside the server's own ones. */
+  /** Names that a Host header may carry besides the server's own names. */
   allowedHosts?: readonly string[];
   stateFolder: string;
   token: Token;
-  /** The variables that a hook's fragment would carry are added to these fragments, too: they decide where sessions are sent. */
+  /**
+   * The variables that a fragment of a hook carries. They are added to these fragments as well, because they decide
+   * where sessions are sent.
+   */
   env: Readonly<Record<string, string | undefined>>;
   fsync: boolean;
-  /** Of one client; 0 for any number. */
+  /** The limit of one client; 0 for no limit. */
   requestsPerSecond: number;
   isDelivering(): boolean;
-  /** How long a request may take to come in. */
+  /** The time in which a request must arrive. */
   slowestMs?: number;
 }
 
 export interface Tls {
   cert: Buffer;
   key: Buffer;
-  /** The authority that must have signed the certificates of clients; without it clients need none. */
+  /** The authority that must have signed the certificates of clients. Without it, clients need no certificate. */
   clientCa: Buffer | undefined;
 }
 
@@ -135,9 +138,9 @@ function httpServer({ tls, slowestMs = SLOWEST_MS }: EventServerOptions): http.S
   });
 }
 
-/** A request whose head was accepted: how its body is read, and the answer to it. */
+/** A request whose head was accepted. */
 interface AcceptedRequest extends RequestFacts {
-  /** The answer that an agent demands, in place of ours. */
+  /** The answer that an agent requires, instead of ours. */
   answer?: string;
 }
 
@@ -190,7 +193,8 @@ class EventRequests {
   refuseUnread({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const status = code === 'HPE_HEADER_OVERFLOW' ? 431 : code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
     this.#metrics.answered('none', status, 0);
-    // Earlier requests on this connection get their answers first. Otherwise a sender would take this answer for one of them.
+    // Earlier requests on this connection get their answers first. Otherwise a sender would assign this answer to one
+    // of them.
     this.connections.afterAnswers(socket, () => {
       socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
       setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -232,7 +236,7 @@ class EventRequests {
     });
   }
 
-  /** The answer to a request whose body is not read, or how the body is to be read. */
+  /** Returns the answer to a request whose body is not read, or the way to read the body. */
   #answerOrAccept(request: http.IncomingMessage, route: Route, path: string, query: string): Answer | AcceptedRequest {
     const refused = this.#refusalOfHead(request, route) ?? this.#refusalOfLoad(request, route);
     if (refused !== undefined) return refused;
@@ -243,14 +247,15 @@ class EventRequests {
 
   #refusalOfHead(request: http.IncomingMessage, route: Route): Answer | undefined {
     const { headers, socket, method = '' } = request;
-    // A request line without a version: Node reads it as HTTP/0.9, and a proxy before it may read it otherwise.
+    // A request line without a version: Node reads it as HTTP/0.9, and a proxy in front of it may read it differently.
     if (request.httpVersionMajor !== 1) return refusals.protocol;
     if (comesTwice('host', request)) return refusals.host;
     const breach = this.#breachOf(headers);
     const isOpen = route === 'health';
-    // Probes of a proxy or an orchestrator use names of their own, and an answer about health tells a page nothing.
+    // Probes of a proxy or an orchestrator use other host names, and the answer about health discloses nothing to a
+    // page.
     if (breach !== undefined && !(isOpen && breach === 'host')) return refusals[breach];
-    // An exporter that is sent here by mistake has no token, and shows this sentence in its log.
+    // An exporter that is configured with this address by mistake has no token, and writes this sentence to its log.
     if (route === 'otlp') return refusals.otlp;
     if (!isOpen) {
       const isShown = !comesTwice('authorization', request) && this.#options.token.isShownIn(headers.authorization);
@@ -264,7 +269,10 @@ class EventRequests {
       : refusal(405, 'method', `only ${allowed[0]} is answered here`, { allow: allowed.join(', ') });
   }
 
-  /** Why a POST is refused whose head is right: the server is stopping, busy or full, or the body is declared as too large. */
+  /**
+   * Returns the reason for refusing a POST with a valid head: the server is stopping, busy or full, or the declared
+   * size of the body is too large.
+   */
   #refusalOfLoad({ headers, method, socket }: http.IncomingMessage, route: Route): Answer | undefined {
     if (method !== 'POST') return undefined;
     if (this.#isDraining) return refusals.stopping;
@@ -337,7 +345,7 @@ class EventRequests {
   }
 }
 
-/** Of two headers Node keeps the first; a proxy before it may have decided by the other one. */
+/** Node keeps the first of two headers; a proxy in front of it may have used the other one. */
 function comesTwice(name: string, { rawHeaders }: http.IncomingMessage): boolean {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1;
@@ -371,7 +379,7 @@ function acceptEvents({ headers }: http.IncomingMessage): AcceptedRequest | Answ
   return 'fault' in found ? faulty(found.fault) : { ...facts, attributes: found.attributes };
 }
 
-/** A hook that an agent posts; `?event=` names the event where the payload does not. */
+/** A hook that an agent posts. `?event=` names the event if the payload does not. */
 function acceptHook({ headers }: http.IncomingMessage, path: string, query: string): AcceptedRequest | Answer {
   const agent = agentNamed(path.slice('/hooks/'.length));
   if (agent === undefined) return refusals.path;

@@ -1,7 +1,6 @@
 /**
- * The token that senders show: 32 random bytes in a file that only its owner can read. It is looked at again every
- * second, so that a rotation takes hold, and the former token ends, without a restart. Without such a file no sender is
- * accepted.
+ * The token of the senders: 32 random bytes in a file that only its owner can read. The file is checked every second,
+ * so that a rotation replaces the old token without a restart. Without such a file no sender is accepted.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { lstatSync, statSync } from 'node:fs';
@@ -12,11 +11,11 @@ import { readKey, readPrivate } from '../lib/private-file.ts';
 import type { Problem } from '../problems/problem.ts';
 
 export interface Token {
-  /** In constant time; the length of a token is no secret. */
+  /** Compares in constant time. The length of a token is not secret. */
   isShownIn(authorization: string | undefined): boolean;
-  /** What is wrong with the file, if anything. */
+  /** The problem of the file, if it has one. */
   problem(): Problem | undefined;
-  /** Looks at the file again. */
+  /** Checks the file again. */
   refresh(): void;
 }
 
@@ -26,7 +25,7 @@ export function rotateToken(file: string): void {
   replaceConfig(file, `${randomBytes(32).toString('base64url')}\n`);
 }
 
-/** Opens the token file in the configuration folder, and makes it if it does not exist. */
+/** Opens the token file in the configuration folder, and creates it if it does not exist. */
 export function openToken(file: string): Token {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) rotateToken(file);
   return tokenIn(file, { facts: lstatSync, read: readPrivate });
@@ -62,7 +61,7 @@ function tokenIn(file: string, access: TokenAccess): Token {
   return {
     isShownIn(authorization = '') {
       if (shown === undefined || authorization.length !== shown.length) return false;
-      // The scheme has no case; the token has.
+      // The scheme is not case-sensitive; the token is.
       const given = Buffer.from(`Bearer${authorization.slice(6)}`, 'latin1');
       return /^bearer /i.test(authorization) && given.length === shown.length && timingSafeEqual(given, shown);
     },

@@ -1,14 +1,14 @@
-/** What the system needs to run `serve` for a user: systemd's unit or launchd's property list. */
+/** The file with which the system runs `serve` for a user: systemd's unit or launchd's property list. */
 
 export interface Service {
-  /** Node, the bin, `serve` and its flags. */
+  /** The words of the command: Node, the bin, `serve` and its flags. */
   command: readonly string[];
   home: string;
 }
 
 export const units = { systemd: systemdUnit, launchd: launchdPlist } as const;
 
-/** Where the unit lies, and what starts it. */
+/** The path of the unit, and the commands that start it. */
 export const installed = {
   systemd: [
     '~/.config/systemd/user/otel-hooks.service',
@@ -47,7 +47,7 @@ WantedBy=default.target
 `;
 }
 
-/** In quotes, where a percent sign is a specifier, a dollar a variable and a backslash an escape. */
+/** Quotes a word for systemd, in which a percent sign is a specifier, a dollar a variable and a backslash an escape. */
 function systemdWord(word: string): string {
   const safe = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@%+=:,./$-]+$/.test(safe) ? safe : `"${safe.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;

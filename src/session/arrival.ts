@@ -4,8 +4,8 @@ import { isId } from '../identify/event-ids.ts';
 import { noTranscripts, RECENT_PAYLOADS, type SessionState } from './session-state.ts';
 
 /**
- * Notes the transcript files that a hook names. The last name counts, as a resumed session may continue in another
- * file.
+ * Stores the transcript files that a hook names. The last name counts, because a resumed session may continue in
+ * another file.
  */
 export function noteFiles(state: SessionState, named: NamedFiles | undefined, cwd: string | undefined): void {
   state.transcripts ??= noTranscripts();

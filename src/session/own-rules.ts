@@ -31,7 +31,7 @@ export const judgeRisk: Judge = ({ pinned: { risk } }, looked, odd) => {
   return found;
 };
 
-/** The work that one action may cost was spent before all of it was looked at. */
+/** The limit of work for one action was reached before all of the action was judged. */
 const RISK_CUT = 'risk_cut';
 
 /**
@@ -48,7 +48,7 @@ function likeness({ action: { name, input }, cwd, mode, server }: JudgedAction):
   return key.length > 8_000 ? undefined : key;
 }
 
-/** Whether it is so small that looking it up costs less than judging it. Stops at the first sign that it is not. */
+/** Returns true if the action is so small that a lookup costs less than a judgement. Stops as soon as it is larger. */
 function isBrief(input: unknown): boolean {
   const waiting: unknown[] = [input];
   let characters = 0;

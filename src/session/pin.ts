@@ -48,7 +48,7 @@ export interface Pin {
   isDispatched: boolean;
   /** The named configuration file. */
   named: string | undefined;
-  /** The setting by which a project's file keeps the session's spans from leaving. */
+  /** The setting of a project's file that keeps the session's spans on this machine. */
   silencedBy: LoadedConfig['silencedBy'];
   problems: Problem[];
 }
@@ -67,7 +67,7 @@ export function pin(
   const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
   const { values, silencedBy, projectFile = '' } = config;
   if (silencedBy !== undefined) problems.push({ code: 'session-silenced', key: silencedBy, file: projectFile });
-  // Without destinations although nothing switched them off: a mistake did.
+  // There are no destinations although no setting turns them off, so the configuration has an error.
   const isKept = destinations.length === 0 && values.enabled !== false;
   const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));
   const isUserTold = opening.user === undefined ? undefined : true;
@@ -98,7 +98,7 @@ function configFor(
   const given = Object.entries(header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
-  // The flag of a hook is the user's. A variable of it is checked where it is read, since a project may have set it.
+  // The flag of a hook comes from the user. The variable is checked when it is read, because a project may have set it.
   const { config: flag, OTEL_HOOKS_CONFIG: variable } = header;
   const file = where.ownVariables ? (where.configFile ?? flag) : (flag ?? (variable ? undefined : where.configFile));
   const { home, platform } = where;

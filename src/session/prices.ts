@@ -14,7 +14,7 @@ import { hexDigest } from '../lib/hash.ts';
 import { own } from '../lib/read.ts';
 import type { CostSettings } from './session-state.ts';
 
-/** The path of the table, which the build fills in. The package itself when run from source. */
+/** The path of the table, which the build inserts; when run from source, the package. */
 declare const __PRICES__: readonly string[] | undefined;
 
 /** The name of the price list on spans. */

@@ -5,10 +5,10 @@
 import type { RE2JS } from 're2js';
 import { besideUs } from '../lib/beside.ts';
 
-/** The path of the engine, which the build fills in. The package itself when run from source. */
+/** The path of the engine, which the build inserts; when run from source, the package. */
 declare const __RE2__: readonly string[] | undefined;
 
-/** Throws when the text is not a pattern. */
+/** Throws if the text is not a pattern. */
 export function re2(pattern: string, flags = ''): RE2JS {
   const { RE2JS: re } = loaded();
   return re.compile(pattern, flags === 'i' ? re.CASE_INSENSITIVE : 0);

@@ -176,7 +176,7 @@ export const SEEN_IDS = 4_096;
 export const RECENT_PAYLOADS = 32;
 export const ORDINALS = 512;
 
-/** The only source of file names, so that a foreign id never becomes a path. */
+/** The only source of file names, so that an id from outside never becomes a path. */
 export const sessionKey = (agent: string, session: string): string =>
   hexDigest('otel-hooks/session/1', agent, session).slice(0, 32);
 

@@ -2,10 +2,10 @@
  * The commands that agents run, for each kind of shell. Only this file knows how systems differ. The commands for POSIX
  * shells were run on Linux; the commands for Windows are tested as text.
  *
- * A POSIX shell sources our script: the cheapest way there is. Windows has no such shell, and a file that is shared
- * with other machines must not name paths of this one: both get the Node front end, found by PATH where the file is
- * shared, and guarded there, because agents report a missing program to users without otel-hooks. Each command ends with
- * 0 and clears NODE_OPTIONS: a missing module in it would end the program before its start.
+ * A POSIX shell sources our script, which costs least. Windows has no such shell, and a file that is shared with other
+ * machines must not contain paths of this machine. Both run the Node front end. A shared file finds it in PATH and
+ * checks that it exists, because agents report a missing program to users without otel-hooks. Each command ends with 0
+ * and clears NODE_OPTIONS, because a missing module in it would end the program before its start.
  */
 import { posix, win32 } from 'node:path';
 import type { HookCommand, PosixRunner, WindowsRunner } from '../agents/contract/contract.ts';
@@ -16,7 +16,7 @@ export interface Wanted {
   event: string;
   edge: boolean;
   provider?: string | undefined;
-  /** What the agent requires on standard output. */
+  /** The text that the agent requires on standard output. */
   reply: string;
   runs: { readonly posix: PosixRunner; readonly windows: WindowsRunner };
   platform: string;
@@ -38,7 +38,7 @@ export function commandFor(wanted: Wanted): HookCommand {
 /** The script that agents' shells source. */
 export const scriptPath = (data: string): string => posix.join(data, 'hook.sh');
 
-/** For agents that may start a program without a shell, which then needs one of its own: the same, as a program. */
+/** The same for agents that may start a program without a shell: a program that starts the shell. */
 export function programFor({ tool, reply, data }: Pick<Wanted, 'tool' | 'reply' | 'data'>): {
   path: string;
   text: string;
@@ -91,7 +91,7 @@ const installedCmd: Script = wanted =>
 const portableCmd: Script = wanted =>
   `set NODE_OPTIONS=& where /q otel-hooks.cmd && otel-hooks.cmd ${hookWords(wanted, '{}')} & exit 0`;
 
-/** `braces`: the neutral answer `{}`, as the shell at hand wants it; the only one that any agent demands. */
+/** `braces`: the neutral answer `{}` in the syntax of this shell. Agents require no other text. */
 function hookWords(
   { tool, event, edge, provider, reply }: Pick<Wanted, 'tool' | 'event' | 'edge' | 'provider'> & { reply?: string },
   braces?: string,
@@ -109,7 +109,7 @@ function hookWords(
 /** One word for a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** How an agent starts a command of ours, as program and arguments. */
+/** Returns our command as a program with arguments, as the agent starts it. */
 export function startedAs(
   { posix: forPosix, windows }: HookCommand,
   runs: Wanted['runs'],

@@ -1,4 +1,6 @@
-/** Whether the program is in a permanent place. Hooks name its path, so a temporary place would break them. */
+/**
+ * Finds out whether the program is in a permanent place. Hooks contain its path, so a temporary place would break them.
+ */
 import { realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 

@@ -1,9 +1,9 @@
 /**
- * Where `enable` wrote hooks: a list in the data folder, so that `uninstall` also finds the settings of projects elsewhere on
- * the disk, and those that a variable of that moment named.
+ * The places in which `enable` wrote hooks: a list in the data folder, so that `uninstall` also finds settings of
+ * projects elsewhere on the disk, and settings that an environment variable named at that time.
  *
- * A place is listed before its settings are written, and leaves the list after they were restored: a kill in between leaves
- * a place on the list that holds no hooks, which costs nothing.
+ * A place is listed before its settings are written, and removed from the list after they were restored. A kill in
+ * between leaves a listed place without hooks, which does no harm.
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,9 +17,9 @@ export interface KnownPlace {
   /** The agent's id. */
   agent: string;
   scope: Scope;
-  /** The folder that `enable` ran in; it matters for settings of a project alone. */
+  /** The folder in which `enable` ran. Only settings of a project depend on it. */
   project: string;
-  /** The variables that decided where the settings are. */
+  /** The variables that determined the paths of the settings. */
   env: { readonly [name: string]: string };
 }
 
@@ -27,13 +27,13 @@ export const placesFile = (data: string): string => join(data, 'places.json');
 
 const LARGEST_BYTES = 16 * 1024 * 1024;
 
-/** Empty when there is no list, or none that can be read. */
+/** Returns an empty list if the file is missing or unreadable. */
 export function knownPlaces(data: string): KnownPlace[] {
   let read: unknown;
   try {
     read = JSON.parse(readRegularFile(placesFile(data), LARGEST_BYTES).toString('utf8'));
   } catch {
-    // No place was noted. The usual places are looked at in any case.
+    // No place was listed. `uninstall` checks the usual places in any case.
     return [];
   }
   const { places } = fieldsOf(read);
@@ -75,7 +75,7 @@ function writePlaces(data: string, places: readonly KnownPlace[]): void {
   renameSync(beside, file);
 }
 
-/** The place of a set-up, with the variables that its agent looked at to find its files. */
+/** Returns the place of a setup, with the variables that determine the paths of the agent's files. */
 export function placeOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): KnownPlace {
   const { agent, scope, places } = setup;
   const looked = new Map<string, string>();
@@ -90,7 +90,7 @@ export function placeOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platf
   return { agent: agent.id, scope, project: places.project, env: Object.fromEntries([...looked].sort()) };
 }
 
-/** Settings of a user are one place for all folders in which `enable` ran. */
+/** Settings of a user are one place, independent of the folder in which `enable` ran. */
 const isSame = (one: KnownPlace, other: KnownPlace): boolean =>
   one.agent === other.agent &&
   one.scope === other.scope &&

@@ -1,4 +1,4 @@
-/** Restoring the settings of all agents: in the places that `enable` noted, and in the usual ones. */
+/** Restores the settings of all agents: in the places that `enable` listed, and in the usual places. */
 import fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
@@ -16,7 +16,7 @@ export interface Restoration {
 
 export interface Restorations {
   planned: Restoration[];
-  /** Settings that hold hooks of ours, or may hold some, and cannot be edited. */
+  /** Settings that hold or may hold our hooks, and cannot be edited. */
   refused: { agent: Agent; scope: Scope; problem: SetupProblem }[];
 }
 
@@ -70,22 +70,22 @@ function mayHoldOurs(problem: SetupProblem, isNoted: boolean): boolean {
   }
 }
 
-/** The files that `enable` wrote into the data folder. */
+/** Returns the files that `enable` wrote into the data folder. */
 export function scriptsIn(data: string): string[] {
   try {
     const names = fs.readdirSync(data).filter(name => /^otel-hooks-[a-z-]+\.sh$/.test(name));
     const hook = scriptPath(data);
     return [...(fs.existsSync(hook) ? [hook] : []), ...names.map(name => join(data, name))];
   } catch {
-    // There is no data folder.
+    // The data folder does not exist.
     return [];
   }
 }
 
 /**
- * Removes the scripts, and the notes about places and folders. Settings that could not be restored still run the
- * program of their agent, and would report an error to their user without it: this program stays, and records nothing
- * without `hook.sh`.
+ * Removes the scripts, and the lists of places and folders. Settings that could not be restored still run the program
+ * of their agent, and the agent would report an error if it were missing. So this program stays; without `hook.sh` it
+ * records nothing.
  */
 export function removeScripts(data: string, refused: readonly Agent[]): void {
   const kept = refused.map(({ id }) => `otel-hooks-${id}.sh`);
@@ -95,6 +95,6 @@ export function removeScripts(data: string, refused: readonly Agent[]): void {
   try {
     fs.rmdirSync(data);
   } catch {
-    // It holds something else, or is not there.
+    // The folder has other files, or does not exist.
   }
 }

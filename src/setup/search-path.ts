@@ -9,11 +9,11 @@ import { isInside, realPathOf } from '../lib/real-path.ts';
 
 interface Where {
   home: string;
-  /** The folder of the present work. */
+  /** The current working folder. */
   project: string;
 }
 
-/** The folders of PATH without relative ones and without those whose real place is in the project. */
+/** Returns the folders of PATH without relative paths and without folders whose real path is in the project. */
 export function searchPath(path: string | undefined, where: Where): string[] {
   const top = projectTop(where.project, where.home);
   const folders = (path ?? '').split(delimiter).filter(folder => isAbsolute(folder));

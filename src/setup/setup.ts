@@ -1,16 +1,16 @@
 /**
- * Setting an agent up, and undoing that: first a plan that can be shown, then its execution. A plan holds the whole
- * effect, on one file or several; making one writes nothing. Where one of its files cannot be changed, those before it
- * are put back.
+ * Sets an agent up, or undoes that: first a plan that can be shown, then its execution. A plan holds the whole effect
+ * on one or several files, and planning writes nothing. If one of the files cannot be changed, the files before it are
+ * restored.
  *
- * A person's file is replaced in one rename of a file that was written beside it and synced, so at any moment it is
- * either the former or the new one. It keeps its mode and owner. A link stays a link: its target is changed, and named
- * before. A target outside of the project is refused where the settings are those of a project, because a clone can
- * bring links to any file of the person. A file that is no longer what the plan was made from is left alone.
+ * A user's file is replaced atomically: the new text is written beside it, synced and renamed. The file keeps its mode
+ * and owner. A link stays a link: its target is changed, and the plan names the target. For settings of a project, a
+ * target outside of the project is refused, because a clone can contain links to any file of the user. A file that has
+ * changed since the plan was made is not replaced.
  *
- * A copy lies beside the file while the change runs. It is created exclusively under a random name, since a clone can
- * hold a link under any name that can be guessed, and the data folder remembers it: the next change removes a copy that
- * a killed process left, or restores it where the file is gone.
+ * During the change, a copy is beside the file. It is created exclusively under a random name, because a clone can hold
+ * a link under any predictable name. A list in the data folder names the copy: the next change removes the copy of a
+ * killed process, or restores it if the file is missing.
  */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -43,13 +43,13 @@ export interface Setup {
   places: Places;
   platform: string;
   program: Program;
-  /** Absolute. */
+  /** An absolute path. */
   folders: { state: string; data: string };
   /** Sends the events of these hooks to this provider only. */
   provider?: string | undefined;
 }
 
-/** Absolute paths in the commands that agents run. */
+/** The absolute paths in the commands that agents run. */
 export interface Program {
   node: string;
   /** otel-hooks.cjs, the Node front end. */
@@ -66,28 +66,28 @@ export interface Plan {
   file: string;
   changes: Change[];
   changed: boolean;
-  /** The agent's events that are registered, or were. */
+  /** The agent's events that the plan registers or removes. */
   events: string[];
-  /** Unified; empty when nothing changes. */
+  /** A unified diff; empty if nothing changes. */
   diff: string;
-  /** Folders that are made, for this user alone, and files of ours that are written there. */
+  /** Folders that are created, for this user alone, and our files in them. */
   folders: string[];
   scripts: { path: string; text: string; mode: number }[];
-  /** Where it is noted which folders came with files of ours. */
+  /** The file that lists the folders that were created for our files. */
   notes: string;
 }
 
-/** Of one file. */
+/** The change of one file. */
 export interface Change {
-  /** The file as the agent knows it, and what a link there leads to. */
+  /** The path that the agent uses, and its target if it is a link. */
   file: string;
   target: string;
-  /** Undefined: there is no such file. */
+  /** Undefined: the file does not exist. */
   before: string | undefined;
   after: string | undefined;
-  /** For a new file, less what the user's mask takes; one that is there keeps its own. */
+  /** The mode of a new file, reduced by the umask. An existing file keeps its mode. */
   mode: number;
-  /** The numbers of hooks, for the summary of the change. Absent for files that hold none. */
+  /** The numbers of hooks, for the summary of the change. Absent for files without hooks. */
   hooks?: HookCounts;
 }
 
@@ -95,14 +95,14 @@ export interface HookCounts {
   /** Our hooks before and after the change. */
   before: number;
   after: number;
-  /** Hooks of other programs, which the change keeps. */
+  /** The hooks of other programs, which the change keeps. */
   others: number;
 }
 
 export type Planned = { ok: true; plan: Plan } | { ok: false; problem: SetupProblem };
 export type Applied = { ok: true } | { ok: false; problem: SetupProblem };
 
-/** Parsers of several formats read the whole text, several times each. */
+/** The parsers of several formats read the whole text several times. */
 const MAX_SETTINGS_BYTES = 1024 * 1024;
 
 export function planSetup(setup: Setup): Planned {
@@ -159,7 +159,8 @@ export function planSetup(setup: Setup): Planned {
 }
 
 /**
- * Values for our own configuration file, which gets the same care. It is never shown as a diff: secrets stand in it.
+ * Plans a change of our own configuration file, with the same guarantees. It is never shown as a diff, because it holds
+ * secrets.
  */
 export function planConfig(
   file: string,
@@ -186,13 +187,13 @@ function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | '
   return settings.files(scope, { ...places, platform }, read, namesIn);
 }
 
-/** Every file of an agent's scope that may hold entries of ours. */
+/** Returns every file of an agent's scope that may hold our entries. */
 export function filesIn(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): string[] {
   const { settings } = setup.agent;
   return isAbsent(settings) ? [] : filesOf(setup, settings).map(({ path }) => path);
 }
 
-/** Our entries of an agent in a scope, as they stand in its files now, each with its file. */
+/** Returns our present entries of an agent in a scope, each with its file. */
 export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): (Entry & { file: string })[] {
   const { settings } = setup.agent;
   if (isAbsent(settings) || !settings.scopes.includes(setup.scope)) return [];
@@ -232,7 +233,7 @@ const placeOf = ({ line, column, why }: Refusal) => ({ line, column, why });
 const diffOf = (change: Change): string =>
   (isLinked(change) ? `${change.file} is a link to ${change.target}\n` : '') + diffText(change);
 
-/** Is the file, or its folder, a link? Then a person should read which file the change really reaches. */
+/** Returns the real path if the file or its folder is a link, so that the user sees which file changes. */
 export function isLinked({ file, target }: Change): boolean {
   const folder = dirname(file);
   return join(realPathOf(dirname(folder)), basename(folder), basename(file)) !== target;
@@ -244,7 +245,7 @@ const diffText = ({ file, before, after }: Change): string =>
     to: after === undefined ? '/dev/null' : file,
   });
 
-/** Carries out the plan, or leaves the settings unchanged. It is idempotent. */
+/** Executes the plan, or leaves the settings unchanged. It is idempotent. */
 export function applySetup(plan: Plan): Applied {
   const failed = (file: string, why: string): Applied => ({ ok: false, problem: { code: 'settings-file', file, why } });
   const notes = readNotes(plan.notes);
@@ -256,7 +257,7 @@ export function applySetup(plan: Plan): Applied {
     if (now.text !== before) return failed(file, 'it was changed since the plan was made');
   }
 
-  // The script comes first: settings never name one that is not there.
+  // The script is written first, so that settings never name a missing script.
   for (const folder of plan.folders) {
     const why = attempt(() => makeOwnPath(folder));
     if (why !== undefined) return failed(folder, why);
@@ -267,7 +268,7 @@ export function applySetup(plan: Plan): Applied {
     });
     if (why !== undefined) return failed(path, why);
   }
-  // If a note cannot be written, an empty folder or a copy may stay later.
+  // If the list cannot be written, an empty folder or a copy may stay later.
   const keepNotes = (): void => void attempt(() => writeNotes(plan.notes, notes));
   let failure: Applied | undefined;
   for (const [at, change] of plan.changes.entries()) {
@@ -284,9 +285,11 @@ export function applySetup(plan: Plan): Applied {
 }
 
 interface Notes {
-  /** A folder that came with a file of ours goes with it; one that was there before stays, also empty. */
+  /**
+   * A folder that was created for our file is removed with it. A folder that existed before stays, even if it is empty.
+   */
   made: Set<string>;
-  /** Copies that lie beside files while these are changed, each with its file. */
+  /** The copies beside files that are being changed, each with its file. */
   copies: Map<string, string>;
 }
 
@@ -298,7 +301,7 @@ function readNotes(file: string): Notes {
     );
     return { made: new Set(textsOf(made)), copies: new Map(pairs) };
   } catch {
-    // Nothing was noted, or the notes are damaged.
+    // The list is missing or damaged.
     return { made: new Set(), copies: new Map() };
   }
 }
@@ -314,8 +317,8 @@ function writeNotes(file: string, { made, copies }: Notes): void {
 }
 
 /**
- * Copies of changes that a kill ended: the file was replaced in one step, so its copy matters only where the file is
- * gone.
+ * Removes copies of changes that a kill interrupted. The file was replaced atomically, so its copy is needed only if
+ * the file is missing.
  */
 function settleCopies({ copies }: Notes): void {
   for (const [copy, file] of copies) {
@@ -324,7 +327,9 @@ function settleCopies({ copies }: Notes): void {
   }
 }
 
-/** Ends changes that a kill interrupted, before the notes about them go. True when there were any. */
+/**
+ * Completes changes that a kill interrupted, before the lists about them are removed. Returns true if there were any.
+ */
 export function settleInterrupted(data: string): boolean {
   const file = join(data, 'folders.json');
   const notes = readNotes(file);
@@ -352,7 +357,8 @@ function removeFolder(folder: string, made: Set<string>): void {
 }
 
 /**
- * Where this installation lies, and the programs that its script calls by absolute path; `path`: where these may be.
+ * Returns the files of this installation, and the programs that its script calls by absolute path. `path`: the folders
+ * that are searched for them.
  */
 export function programAt(dist: string, node: string, path: readonly string[]): Program {
   return {
@@ -364,7 +370,7 @@ export function programAt(dist: string, node: string, path: readonly string[]): 
   };
 }
 
-/** The events that an agent's table allows us to register, each with the command for them. */
+/** Returns the events that an agent's table allows us to register, each with its command. */
 export function commandsFor(setup: Setup, { runs }: Settings): Map<string, HookCommand> {
   const { agent, program, provider, platform, scope, folders } = setup;
   const events = Object.entries(agent.events).filter(([, event]) => event.register !== false);
@@ -428,7 +434,7 @@ function changeSettings({ target, before, after, mode }: Change, notes: Notes, k
     if (before !== undefined) replaceFile(target, before, mode);
     throw new Error('it did not read back as it was written; the former content was put back');
   } finally {
-    // Kept only where the file is neither the former nor the new one.
+    // The copy is kept only if the file is neither the old nor the new one.
     attempt(() => {
       const now = readIfThere(target);
       if (copy === undefined || (now !== before && now !== after)) return;
@@ -439,7 +445,7 @@ function changeSettings({ target, before, after, mode }: Change, notes: Notes, k
   }
 }
 
-/** Its name is noted first: a kill in between leaves a note about nothing, never a copy that no note knows. */
+/** Its name is listed first: a kill in between leaves a name without a copy, but never a copy without a name. */
 function copyBeside(file: string, text: string, { copies }: Notes, keepNotes: () => void): string {
   const copy = randomNameBeside(file);
   copies.set(copy, file);
@@ -464,7 +470,10 @@ function writeNew(path: string, text: string, mode: number, finish: (handle: num
   }
 }
 
-/** Written beside, synced, renamed. `mode` is for a new file; one that is there keeps its own, and its owner. */
+/**
+ * Writes a file beside it, syncs it and renames it. `mode` is for a new file. An existing file keeps its mode and
+ * owner.
+ */
 function replaceFile(path: string, text: string, mode: number): void {
   const former = fs.statSync(path, { throwIfNoEntry: false });
   const beside = randomNameBeside(path);
@@ -483,7 +492,7 @@ function replaceFile(path: string, text: string, mode: number): void {
 }
 
 function syncFolder(folder: string): void {
-  // Windows cannot open folders; the rename is on its way to the disk all the same.
+  // Windows cannot open folders. The rename reaches the disk without this sync, but later.
   attempt(() => {
     const handle = fs.openSync(folder, 'r');
     fs.fsyncSync(handle);
@@ -493,7 +502,7 @@ function syncFolder(folder: string): void {
 
 function readIfThere(path: string): string | undefined {
   try {
-    // What was just written is longer than what was read.
+    // The file is now longer than the text that was read.
     return readRegularFile(path, 2 * MAX_SETTINGS_BYTES).toString('utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;

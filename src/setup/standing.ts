@@ -1,4 +1,7 @@
-/** The state of an agent's setup: whether the agent is installed, has our hooks, and whether they are current. */
+/**
+ * The state of an agent's setup: whether the agent is installed, whether it has our hooks, and whether they are
+ * current.
+ */
 import fs from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
@@ -11,24 +14,24 @@ import type { SetupProblem } from '../problems/problem.ts';
 import { entriesOf, filesIn, namesIn, type Plan, planSetup, type Setup } from './setup.ts';
 
 export interface Standing {
-  /** The agent's events that ours are registered for, each as often as it is. */
+  /** The agent's events with our hooks; an event with several of them is repeated. */
   events: string[];
-  /** What is not as this version would write it; `planSetup` with the same provider mends it. */
+  /** The differences from the entries of this version. `planSetup` with the same provider repairs them. */
   stale: Stale[];
-  /** Where they stand. */
+  /** The files with our hooks. */
   files: string[];
-  /** Those that they narrow their sessions to. */
+  /** The providers that our hooks name. */
   provider: string | undefined;
 }
 
 /**
- * `entries`: they name another place, or an older version or the Python package of this name wrote them. `script`: what
- * they run is missing, or is another version's or names a Node that has moved. `twice`: an event has more than one of
- * ours.
+ * `entries`: they name another path, or an older version or the Python package of this name wrote them. `script`: the
+ * script is missing, belongs to another version, or names a Node that has moved. `twice`: an event has several of our
+ * hooks.
  */
 export type Stale = 'entries' | 'script' | 'twice';
 
-/** Undefined where nothing of ours is registered. A file that cannot be read surely is a problem. */
+/** Returns undefined if none of our hooks is registered. A file that cannot be read with certainty is a problem. */
 export function standingOf(setup: Omit<Setup, 'action' | 'provider'>): Standing | undefined | SetupProblem {
   const entries = entriesOf(setup);
   const removal = planSetup({ ...setup, action: 'disable' });
@@ -59,8 +62,8 @@ export const providersNamed = (found: readonly Found[]): (string | undefined)[] 
   found.flatMap(each => ('standing' in each ? [each.standing.provider] : []));
 
 /**
- * Every agent and scope that has entries of ours, or a file that cannot be read surely. A file that two scopes share
- * counts once.
+ * Returns every agent and scope with our entries, or with a file that cannot be read with certainty. A file that two
+ * scopes share counts once.
  */
 export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Found[] {
   return agents.flatMap(agent => {
@@ -79,8 +82,8 @@ export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'ag
 }
 
 /**
- * Files beside the settings from which an agent runs commands of ours as well: those that `runsToo` names, and the
- * settings of the repository, where the folder lies below its root.
+ * Returns further files whose commands the agent runs: those that `runsToo` names, and the settings of the repository
+ * if the folder is below its root.
  */
 export function registeredElsewhere(agent: Agent, common: Omit<Setup, 'agent' | 'scope' | 'action'>): string[] {
   if (isAbsent(agent.settings)) return [];
@@ -99,10 +102,10 @@ export function registeredElsewhere(agent: Agent, common: Omit<Setup, 'agent' | 
   ];
 }
 
-/** A plugin names its programs below a placeholder for its folder, such as `${CLAUDE_PLUGIN_ROOT}`. */
+/** A plugin names its programs with a placeholder for its folder, such as `${CLAUDE_PLUGIN_ROOT}`. */
 const plainPaths = (text: string): string => text.replace(/\$\{(\w+)\}/g, '/$1');
 
-/** The root of the repository, unless the folder is it. */
+/** Returns the root of the repository, unless the folder is the root. */
 function repositoryAbove(folder: string): string | undefined {
   if (lookedAt(join(folder, '.git')) !== undefined) return undefined;
   for (let at = dirname(folder); at !== dirname(at); at = dirname(at)) {
@@ -129,7 +132,7 @@ function scriptsAreThere({ scripts }: Plan): boolean {
   });
 }
 
-/** By its programs in PATH, or by a folder that it makes. */
+/** Returns true if one of its programs is in PATH, or a folder that it creates exists. */
 export function isInstalled({ settings }: Agent, places: Places, platform: string): boolean {
   if (isAbsent(settings)) return false;
   const { programs, folders } = settings.installed;
@@ -148,7 +151,7 @@ function findInPath(name: string, { env }: Pick<Places, 'env'>, platform: string
 export interface InstalledProgram {
   agent: Agent;
   path: string;
-  /** Read from its package or its folder; nothing is run. */
+  /** Returns the version from the agent's package or folder. No program is run. */
   version: string | undefined;
 }
 
@@ -160,7 +163,7 @@ export function installedPrograms(agents: readonly Agent[], places: Places, plat
   });
 }
 
-/** Packages of npm lie around their program; installers of their own name a folder or the file by the version. */
+/** An npm package contains its program. Other installers put the version into the name of the folder or the file. */
 function versionOf(program: string): string | undefined {
   try {
     const real = fs.realpathSync(program);
@@ -184,7 +187,7 @@ function lookedAt(path: string): fs.Stats | undefined {
   try {
     return fs.statSync(path);
   } catch {
-    // It does not exist, or it is not readable.
+    // The path does not exist or is not readable.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** A planned change in words: one line for each file. The diff has the details. */
+/** Describes a planned change in words, one line for each file. The diff has the details. */
 import { dirname, join } from 'node:path';
 import { type Change, isLinked, type Plan } from './setup.ts';
 
@@ -7,7 +7,7 @@ export interface SummaryLine {
   says: string;
 }
 
-/** More new or removed files than this in one folder become one line. */
+/** If one folder has more new or removed files than this, they become one line. */
 const MOST_LINES = 3;
 
 export function summaryOf({ changes }: Pick<Plan, 'changes'>): SummaryLine[] {
@@ -52,7 +52,7 @@ function parts(before: number, after: number): string[] {
     ...(renewed > 0 ? [`renews ${hooks(renewed)}`] : []),
     ...(after > before ? [`adds ${hooks(after - before)}`] : []),
     ...(after < before ? [`removes ${hooks(before - after)}`] : []),
-    // Entries that only an older version or the Python package of this name knew.
+    // Counts entries that only an older version or the Python package of this name wrote.
     ...(after === 0 && before === 0 ? ['removes former entries of otel-hooks'] : []),
   ];
 }
