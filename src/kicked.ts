@@ -1,8 +1,8 @@
 /**
- * The process that hooks start: dist/deliver.js. Within `serve` it is a thread.
+ * The program that hooks start: dist/deliver.js. `serve` runs it as a thread.
  *
- * It takes the lock before it loads the program that delivers, which costs more than starting Node. So a process that
- * does not get the lock ends early, and hooks see a live owner early (hook/kick.ts).
+ * It takes the lock before it loads the program that delivers, because loading costs more than starting Node. So a
+ * process that does not get the lock ends early, and hooks see a live owner early (hook/kick.ts).
  *
  * The program is one file whose name contains a hash of its contents. An upgrade in this moment cannot mix two
  * versions: either that file is still there or this process ends, and the next hook starts the new version.
@@ -16,8 +16,8 @@ import { VERSION } from './lib/version.ts';
 import { takeLock } from './store/lock.ts';
 
 /**
- * A burst of hooks has started this process, and its other hooks want the processor now. They see the lock, and what
- * they write in this time is one round.
+ * A burst of hooks has started this process, and the other hooks of the burst need the processor now. They see the
+ * lock, and their fragments of this time become one round.
  */
 const GATHER_MS = 150;
 

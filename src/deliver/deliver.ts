@@ -1,7 +1,7 @@
 /**
- * The whole way on one page: fragments are taken from the inbox and become events, the events become spans, records and
- * increments, and these become bodies, all of it in one round (taker.ts). The bodies of the outboxes are sent beside
- * the rounds (sender.ts), so taking never waits for sending. schedule.ts says what is due and when a delivery ends.
+ * The whole delivery on one page. A round takes fragments from the inbox and turns them into events, the events into
+ * spans, records and increments, and these into bodies (taker.ts). In parallel, the bodies of the outboxes are sent
+ * (sender.ts), so rounds never wait for requests. schedule.ts decides which sessions are due and when a delivery ends.
  */
 import { setTimeout as pause, setImmediate } from 'node:timers/promises';
 import { isDiskError } from '../lib/disk-error.ts';
@@ -51,7 +51,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   return report;
 }
 
-/** Returns true when another process is to deliver. */
+/** Returns true if another process takes over the delivery. */
 async function deliverUnder(lock: Lock, options: DeliverOptions, untilMs: number, report: Delivered): Promise<boolean> {
   const { stateFolder: folder, fsync = false, keep = keepOf(), now = Date.now } = options;
   const store = openStore({ folder, access: 'own', fsync, quarantine: keep.quarantine });
@@ -84,7 +84,7 @@ async function deliverUnder(lock: Lock, options: DeliverOptions, untilMs: number
   }
 }
 
-/** Rounds and passes, until another process is to deliver (true) or nothing is left to do (false). */
+/** Runs rounds and passes until another process takes over (true) or no work is left (false). */
 async function work(delivery: Delivery): Promise<boolean> {
   const { store, schedule, taker, sender, dispatcher, limits, now } = delivery;
   let isIndexed = false;
@@ -98,7 +98,8 @@ async function work(delivery: Delivery): Promise<boolean> {
     const full = took.full ?? limits.keep(took.hasWork);
     sender.start();
     if (full !== undefined) {
-      // Not even one fragment finds room. Bodies that are accepted make some; if none is, the next hook tries again.
+      // Not even one fragment fits on the disk. Accepted bodies free space; if none is accepted, the next hook tries
+      // again.
       if ((await sender.settled()) === 0 && !took.isCommitted) throw full;
       continue;
     }
@@ -113,11 +114,11 @@ async function work(delivery: Delivery): Promise<boolean> {
   return false;
 }
 
-/** Returns false when nothing is left to do. */
+/** Returns false if no work is left. */
 async function rest({ schedule, sender, dispatcher, options }: Delivery, took: Took): Promise<boolean> {
   const isBusy = (): boolean => schedule.hasVigils() || dispatcher.isBusy();
   if (took.hasWork) {
-    // Answers that came in are processed before the next round.
+    // Answers of destinations are processed before the next round.
     if (took.isMore || options.gatherMs === undefined) await setImmediate();
     else await pause(options.gatherMs);
     return true;
@@ -130,14 +131,14 @@ async function rest({ schedule, sender, dispatcher, options }: Delivery, took: T
   await sender.settled();
   sender.throwFailure();
   const { waiting, nextTryMs = 0 } = sender.passed;
-  // Only a try before the time is up is worth waiting for.
+  // Wait only for a retry that comes before the time limit.
   const isWorthIt = waiting > 0 && schedule.isInTime(sender.passed.nextTryMs);
   if (!isWorthIt && !isBusy()) return false;
   await pause(dispatcher.isBusy() ? 20 : Math.min(nextTryMs, 50));
   return true;
 }
 
-/** Returns true when the index of sessions agrees with the journals. A full disk leaves it to the next delivery. */
+/** Returns true if the index of sessions agrees with the journals. On a full disk, the next delivery continues. */
 function repairIndex(store: Store): boolean {
   const { epoch } = store;
   const documents = indexRepair(store);

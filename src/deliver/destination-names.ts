@@ -1,12 +1,14 @@
-/** Names of destinations for the command line. A name says provider and address, and never a credential. */
+/**
+ * Names of destinations for the command line. A name consists of provider and address, and never contains a credential.
+ */
 import { basename } from 'node:path';
 import type { Destination } from '../config/destinations.ts';
 
 export type Nameable = Pick<Destination, 'id' | 'provider' | 'endpoint' | 'pinnedMs'>;
 
 /**
- * A name for each id. Of several destinations with one provider and one address (a former key and the present one), the
- * newest has the plain name, and the others carry the beginning of their id.
+ * Returns a name for each id. If several destinations have one provider and one address (a former key and the present
+ * one), the newest has the plain name, and the others have the beginning of their id as a suffix.
  */
 export function namesOf(all: readonly Nameable[]): Map<string, string> {
   const names = new Map<string, string>();
@@ -27,7 +29,7 @@ function plainName({ provider, endpoint }: Nameable): string {
   return [provider || 'unknown', plain].filter(part => part !== '').join('-');
 }
 
-/** The destinations that a word names: by name or id, else by address, else by provider. */
+/** Returns the destinations that a word names: by name or id, otherwise by address, otherwise by provider. */
 export function destinationsNamed<T extends Nameable>(all: readonly T[], word: string): T[] {
   const names = namesOf(all);
   const tests: ((each: T) => boolean)[] = [

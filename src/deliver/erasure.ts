@@ -1,10 +1,10 @@
 /**
  * Erases a session from this machine.
  *
- * The first round stores the tombstone and removes journal and state. From then on hooks and transcripts that name the
- * session add nothing. The rounds after it remove the session from waiting bodies, the quarantine, the metrics and the
- * files of Agent Hooks logs. Each round is applied whole or not at all, and each step looks for what is still there. So
- * after a kill, the next delivery or the repeated command does the rest. The caller has the lock.
+ * The first round stores the tombstone and removes journal and state. After it, hooks and transcripts of the session
+ * add no data. The rounds after it remove the session from waiting bodies, the quarantine, the metrics and the files of
+ * Agent Hooks logs. Rounds are atomic, and each step searches for the remaining data. So after a kill, the next
+ * delivery or the repeated command does the rest. The caller has the lock.
  */
 import type { Signal } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
@@ -22,10 +22,10 @@ import { isLineOfSession } from '../telemetry/session-of-item.ts';
 import { varint } from '../telemetry/wire.ts';
 import { destinationsIn } from './known-destinations.ts';
 
-/** The most that one round rewrites. */
+/** The largest number of items that one round rewrites. */
 const ROUND_BYTES = 32 * 1024 * 1024;
 
-/** Where a session is found, besides its journal and its state. */
+/** The places of a session's data, besides its journal and its state. */
 export interface Traces {
   items: Record<Exclude<Signal, 'metrics'>, number>;
   quarantine: string[];
@@ -79,7 +79,7 @@ export function finishErasures(store: Store): LeftLog[] {
     if (key === undefined || entry === undefined) return left;
     const { epoch } = store;
     const failed = finishErasure(store, key, entry.session);
-    // Another owner came between, so its view of the folder counts.
+    // Another owner has committed a round, so its view of the folder counts.
     if (store.epoch !== epoch) continue;
     tried.add(key);
     left.push(...failed);
@@ -138,7 +138,7 @@ function eraseFromOutbox(store: Store, id: string, session: string, commit: Comm
     let sizeBytes = 0;
     let isMore = false;
     for (const each of store.next(id)) {
-      // The rest of a body keeps its place in line, so every body up to here has been looked at.
+      // The rest of a body keeps its place in the outbox, so every body up to here has been checked.
       if (each.name <= body) continue;
       if (sizeBytes > ROUND_BYTES) {
         isMore = true;
@@ -172,7 +172,7 @@ function roundWithout(
   };
 }
 
-/** The body without the items of the session. Undefined when it has none of them. */
+/** Returns the body without the items of the session; undefined if it has none of them. */
 function restOf(
   store: Store,
   id: string,
@@ -185,7 +185,7 @@ function restOf(
   return rest === undefined || rest.items === items ? undefined : rest;
 }
 
-/** Raw payloads hold the id as a JSON text, bodies as it is. Short ids are found only where they stand as a whole. */
+/** Raw payloads hold the id as a JSON text, bodies hold it unchanged. Short ids match only as a whole. */
 function holds(bytes: Buffer | undefined, session: string): boolean {
   if (bytes === undefined) return false;
   if (bytes.includes(JSON.stringify(session))) return true;
@@ -202,7 +202,7 @@ function eraseFromQuarantine(store: Store, session: string, commit: Commit): voi
   });
 }
 
-/** Series with the id of the session, where the configuration asks for such series. */
+/** Returns the series with the id of the session, if the configuration asks for such series. */
 function eraseFromMetrics(store: Store, session: string, commit: Commit): void {
   const changed = new ChangedDocuments(store);
   for (const id of store.idsOf(documents.metrics)) {

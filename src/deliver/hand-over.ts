@@ -1,4 +1,4 @@
-/** The ends of a delivery: commands of projects, problems to report, and fragments that came at the last moment. */
+/** The end of a delivery: commands of projects, problems to report, and fragments that arrived at the last moment. */
 import { noted } from '../documents/problem-notes.ts';
 import { createDispatcher, type Dispatcher } from '../openhook/dispatch.ts';
 import { recalled } from '../pipeline/rebuild.ts';
@@ -7,9 +7,9 @@ import { openStore, type Store } from '../store/store.ts';
 import type { DeliverOptions } from './options.ts';
 import type { Sender } from './sender.ts';
 
-/** How long commands of a project may still take to end when the time of a delivery by hand is up. */
+/** The time that commands of a project may still take after the time limit of a delivery by hand. */
 const DISPATCH_GRACE_MS = 1_000;
-/** How long a hand-over waits for them: the commands of a session come in the order of its events. */
+/** The time for which a hand-over waits for them, because the commands of a session run in the order of its events. */
 const DISPATCH_ORDER_MS = 3_000;
 
 export const dispatcherOver = (
@@ -24,7 +24,7 @@ export const dispatcherOver = (
     noted: problems => noted(store, problems, now()),
   });
 
-/** Returns true when commands go on beside the next delivery, and this process has to stay for them. */
+/** Returns true if commands continue during the next delivery, so that this process must not end yet. */
 export async function endDispatch(
   dispatcher: Dispatcher,
   { dispatchLimits, staysForCommands, byHand }: DeliverOptions,
@@ -40,7 +40,7 @@ export async function endDispatch(
   return false;
 }
 
-/** Problems of single answers count once; those of the last pass last. */
+/** Problems of single answers count once. Problems of the last pass count until the next pass. */
 export function problemsOf(store: Store, { incidents, passed }: Sender): Problem[] {
   const all = [...incidents, ...passed.problems];
   const problems = [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];

@@ -1,7 +1,7 @@
 /**
- * What a person decides about data that waits: it moves to another destination, it is given up, or it is sent again.
- * Each decision is a few rounds of bounded size. A kill in between leaves the rest as it was, and the same command goes
- * on from there. The caller has the lock, so no request is under way.
+ * Decisions of a person about waiting data: move it to another destination, drop it, or send it again. Each decision
+ * takes a few rounds of bounded size. A kill in between leaves the rest unchanged, and the same command continues with
+ * the rest. The caller has the lock, so no request is being sent.
  */
 import type { Destination, Signal } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
@@ -16,10 +16,10 @@ import type { BodyFile } from '../store/outbox.ts';
 import type { Round, Store } from '../store/store.ts';
 import { giveUp, handOver, noMetrics } from '../telemetry/metric-state.ts';
 
-/** The most that one round moves, so that memory holds a part of a backlog. */
+/** The largest number of items that one round moves, so that memory holds only a part of a backlog. */
 const ROUND = { bodies: 2_000, bytes: 32 * 1024 * 1024 };
 
-/** Items by signal. Of metrics: versions of the state. */
+/** The items by signal; for metrics, versions of the state. */
 export type Counts = Record<Signal, number>;
 export const noItems = (): Counts => ({ traces: 0, logs: 0, events: 0, metrics: 0 });
 
@@ -27,9 +27,9 @@ export interface Waiting {
   items: Counts;
   bodies: number;
   sizeBytes: number;
-  /** Sessions whose further data goes to the destination. */
+  /** The number of sessions that send their later data to the destination. */
   sessions: string[];
-  /** What the destination refused, in quarantine. */
+  /** The data in quarantine that the destination refused. */
   refused: RefusedFile[];
 }
 
@@ -57,18 +57,21 @@ const stateOf = (store: Pick<Store, 'session'>, key: string): SessionState | und
 const sessionsTo = (store: Store, id: string): string[] =>
   store.sessions().filter(key => stateOf(store, key)?.pinned?.destinations.includes(id));
 
-/** A destination, as far as it is known. One that was forgotten has only its account. */
+/** A destination, as far as it is known. A removed destination has only its account. */
 export type Known = Pick<Destination, 'id' | 'provider' | 'endpoint'> & Partial<Destination>;
 
 export interface Leaving {
   from: Known;
-  /** Nothing is configured that sends to it, so it is forgotten once nothing waits for it. */
+  /** The configuration does not name it, so its document is removed once it has no waiting data. */
   isForgotten: boolean;
-  /** The destination that its open sessions go on with. */
+  /** The destination with which its open sessions continue. */
   heir: Destination | undefined;
 }
 
-/** Moves what waits to another destination. Signals that it does not take stay. Returns what moved. */
+/**
+ * Moves waiting data to another destination. Signals that the other destination does not accept stay. Returns the
+ * numbers of moved items.
+ */
 export function redirect(store: Store, leaving: Leaving, to: Destination, nowMs: number): Counts {
   const { from } = leaving;
   const takes = ({ signal }: { signal: Signal }): boolean => to.signals[signal] !== undefined;
@@ -117,7 +120,7 @@ function moveMetrics(store: Store, from: Known, to: Destination, nowMs: number):
   return versions;
 }
 
-/** Gives up what waits. Returns how much that was. */
+/** Drops waiting data. Returns the numbers of dropped items. */
 export function drop(store: Store, leaving: Leaving): Counts {
   const { from } = leaving;
   const dropped = noItems();
@@ -144,7 +147,10 @@ export function drop(store: Store, leaving: Leaving): Counts {
   return dropped;
 }
 
-/** Clears the waits of a destination for which nothing waits any more, and forgets one that nothing is configured for. */
+/**
+ * Clears the waits of a destination without waiting data, and removes its document if the configuration does not name
+ * it.
+ */
 function letGo(store: Store, { from, isForgotten, heir }: Leaving): void {
   if (Object.values(waitingFor(store, from.id).items).some(items => items > 0)) return;
   const changed = new ChangedDocuments(store);
@@ -164,7 +170,7 @@ function letGo(store: Store, { from, isForgotten, heir }: Leaving): void {
   committed(store, { documents: changed.changes(), sessions });
 }
 
-/** Puts what the destination refused into its outbox again. Returns the items. */
+/** Puts the data that the destination refused into its outbox again. Returns the numbers of items. */
 export function resendRefused(store: Store, to: Destination): Counts {
   const sent = noItems();
   for (;;) {
@@ -195,7 +201,7 @@ const changedStanding = (store: Store, { id }: Destination) => {
   return change ?? { name: 'ship', value: undefined };
 };
 
-/** Puts the spans and records of a journaled session into the outbox. They have the ids that they had. */
+/** Puts the spans and records of a journaled session into the outbox again, with the same ids. */
 export function resendSession(store: Store, state: SessionState, to: Destination, nowMs: number): Counts {
   const before = waitingFor(store, to.id).items;
   const whole = { ...state, former: undefined };
@@ -251,7 +257,7 @@ function countLeft(
   }
 }
 
-/** Another owner of the folder came between. Nothing of this round happened, and the command may be repeated. */
+/** Another owner of the folder committed a round. This round had no effect, and the command may be repeated. */
 function committed(store: Store, round: Round): void {
   if (store.commit({ ...round, epoch: store.epoch }) !== 'committed') throw new Overtaken();
 }

@@ -1,9 +1,9 @@
 /**
- * Delivery in the process that hooks start, and in a thread of `serve`. kicked.ts loads it, with the lock where it has
- * it.
+ * Delivery in the process that hooks start, and in a thread of `serve`. kicked.ts loads it, and passes the lock if it
+ * has it.
  *
- * Its output is not read. Its own OTEL_* variables are those of the project whose hook started it, so they are ignored:
- * every session has its own.
+ * Its output is not read. Its OTEL_* variables come from the project whose hook started it, so they are ignored: every
+ * session has its own.
  */
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -17,18 +17,18 @@ import { deliver } from './deliver.ts';
 import { keepOf } from './state-limits.ts';
 
 const LINGER_MS = 30_000;
-/** Within `serve`, where events may come by the thousand. */
+/** True within `serve`, which may receive thousands of events. */
 const GATHER_MS = 250;
 
 export interface Kicked {
-  /** Without it, the folder of the user's configuration. */
+  /** Absent: the folder of the user's configuration. */
   folder: string | undefined;
-  /** A hook with --flush waits for the end: then delivery ends when all is sent. */
+  /** A hook with --flush waits for the end, so delivery ends as soon as all data is sent. */
   waitMs: number | undefined;
-  /** The file that was started; when it is gone, an upgrade took its place. */
+  /** The file that was started. If it is missing, an upgrade has replaced it. */
   self: string;
   lock: Lock | undefined;
-  /** The folder of the hook that started this process. */
+  /** The working folder of the hook that started this process. */
   from: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
     env: { XDG_CONFIG_HOME, APPDATA, ...(configFile === undefined ? { OTEL_HOOKS_CONFIG } : {}) },
     home,
     platform,
-    // Only for the variable: the file of one project does not configure the state folder of all.
+    // Used only for the variable: the file of one project must not configure the state folder of all projects.
     cwd: from ?? home,
     project: false,
     file: configFile,
@@ -73,16 +73,16 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
   return process.exit(outcome === 'busy' ? 1 : 0);
 }
 
-/** Tests and demonstrations shorten the wait for more. */
+/** Tests and demonstrations shorten the wait for more fragments. */
 function lingerMs(): number {
   return durationMs(process.env.OTEL_HOOKS_LINGER ?? '') ?? LINGER_MS;
 }
 
-/** Where a thread has a priority of its own, senders come before delivery. */
+/** If the system has priorities for threads, senders get a higher one than delivery. */
 function standBack(): void {
   try {
     setPriority(Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]), 5);
   } catch {
-    // Not Linux: then both are equal.
+    // Not Linux: both have the same priority.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The destinations that the state folder remembers: one document each, and one for its metrics. A corrected key or
- * address makes a new destination. It takes over the backlog of the former one, which is forgotten later.
+ * The destinations in the state folder: one document for each, and one for its metrics. A corrected key or address
+ * creates a new destination. It takes over the backlog of the former one, whose document is removed later.
  */
 import type { Destination } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
@@ -11,7 +11,7 @@ import { accountsOf, increase, type Ledger, REDIRECTED } from '../store/ledger.t
 import type { Store } from '../store/store.ts';
 import { handOver, noMetrics } from '../telemetry/metric-state.ts';
 
-/** As long as sessions that have ended. */
+/** The same time as for ended sessions. */
 const REMEMBERED_MS = 7 * 24 * 3_600_000;
 
 export const destinationsIn = (store: Pick<Store, 'read' | 'idsOf'>): Destination[] =>
@@ -19,14 +19,14 @@ export const destinationsIn = (store: Pick<Store, 'read' | 'idsOf'>): Destinatio
 
 const standingIn = (store: Pick<Store, 'read'>): Standing => store.read(documents.ship) ?? noStanding;
 
-/** Destinations that get metrics. One that has an heir has left its metrics to it. */
+/** Returns the destinations that get metrics. A destination with an heir has passed its metrics to the heir. */
 export function meteredIn(store: Pick<Store, 'read' | 'idsOf'>): Destination[] {
   const all = destinationsIn(store);
   const former = new Set(heirsIn(standingIn(store), all).map(([of]) => of.id));
   return all.filter(({ id, signals }) => signals.metrics && !former.has(id));
 }
 
-/** Stores corrected keys and addresses before a session begins with them, when a person runs `deliver`. */
+/** Stores corrected keys and addresses when a person runs `deliver`, before a session uses them. */
 export function noteCorrections(store: Store, configured: readonly Destination[], nowMs: number): void {
   const stuck = stuckIn(standingIn(store), destinationsIn(store));
   const corrections = configured.filter(({ id, source }) =>
@@ -69,8 +69,8 @@ export function handOverMetrics(store: Store, nowMs: number): void {
 }
 
 /**
- * Forgets destinations that no session was pinned to for a week, that have no bodies in the outbox, and that are no
- * heirs. Metrics that they have not accepted are dropped as too old. Their accounts stay in the books.
+ * Removes the documents of destinations to which no session was pinned for a week, that have no bodies in the outbox,
+ * and that are not heirs. Metrics that they have not accepted are dropped as too old. Their accounts stay in the books.
  */
 export function forgetDestinations(store: Store, nowMs: number): void {
   const pinned = new Set(

@@ -8,38 +8,43 @@ import type { StatusBooks } from './status-books.ts';
 
 export interface DeliverOptions {
   stateFolder: string;
-  /** A person started it: it takes over at once, tries paused lanes, and ends when nothing waits or the time is up. */
+  /**
+   * A person started it: it takes over at once, tries paused lanes, and ends when no data waits or the time is over.
+   */
   byHand: boolean;
-  /** By hand: the longest duration. Otherwise: how long it lingers for more. */
+  /** By hand: the longest duration. Otherwise: the time for which it waits for more fragments. */
   waitMs: number;
   surroundings: Omit<Surroundings, 'installation' | 'hashKey'>;
-  /** Prints for `console` destinations. Without it they wait. */
+  /** Prints for `console` destinations. Without it, their data waits. */
   print?: ((lines: string) => void) | undefined;
-  /** Fragments become events and bodies; nothing is sent. */
+  /** Fragments become events and bodies, and no body is sent. */
   sendsNothing?: true | undefined;
   fsync?: boolean | undefined;
   /** Destinations of the present configuration, which may correct those that sessions were pinned to. */
   configured?: readonly Destination[] | undefined;
-  /** Limits of the state folder. Without them the defaults. */
+  /** The limits of the state folder. The defaults apply without them. */
   keep?: Keep | undefined;
-  /** A file of this program. When it is gone, an upgrade has replaced the program. */
+  /** A file of this program. If it is missing, an upgrade has replaced the program. */
   self?: string | undefined;
-  /** The most that one round takes. It does not change what is sent. */
+  /** The largest number of fragments of one round. It does not affect the sent data. */
   round?: { fragments: number; bytes: number } | undefined;
-  /** How long closed spans wait for their transcript; by hand not at all. */
+  /** The time for which closed spans wait for their transcripts; by hand zero. */
   waits?: Waits | undefined;
-  /** How long commands of projects may take. Without it the defaults. */
+  /** The time limit of commands of projects. The default applies without it. */
   dispatchLimits?: { syncMs: number; asyncMs: number; orderMs?: number } | undefined;
   /**
    * A pause after a round that took all fragments. Many small rounds cost more than a large one, and slow the writers
    * of the inbox.
    */
   gatherMs?: number | undefined;
-  /** Ends the delivery after the round that is under way. */
+  /** Ends the delivery after the current round. */
   stop?: AbortSignal | undefined;
-  /** A process of its own: after a hand-over it stays until the commands of projects that it started have ended. */
+  /**
+   * It runs in a separate process. After a hand-over, the process stays until the commands of projects that it started
+   * have ended.
+   */
   staysForCommands?: boolean | undefined;
-  /** The lock, where the caller has taken it. */
+  /** The lock, if the caller has taken it. */
   lock?: Lock | undefined;
   /** Called several times a second. */
   progress?: ((progress: Progress) => void) | undefined;
@@ -47,10 +52,10 @@ export interface DeliverOptions {
 }
 
 export interface Progress {
-  /** Hooks that waited at the start, and how many of them are read. */
+  /** The number of hooks that waited at the start, and the number of those that were processed. */
   hooks: number;
   read: number;
-  /** Items that destinations accepted, and those that still wait for one. */
+  /** Items that destinations accepted, and items that still wait. */
   sent: number;
   waiting: number;
 }

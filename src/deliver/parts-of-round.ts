@@ -20,7 +20,7 @@ const sessionsOf = ({ silent = [], waiting = [], undecided = [], excess = [] }: 
  * - A session that fails alone is left out: it stays as it is until it is looked at again.
  * - A fragment that fails alone is rejected.
  *
- * Undefined: nothing is left that could be at fault.
+ * Returns undefined if no part is left that could be at fault.
  */
 export function smallerParts({ fragments, rejects, due }: RoundPart): RoundPart[] | undefined {
   const sessions = sessionsOf(due);

@@ -1,4 +1,4 @@
-/** What is due: which sessions a round looks at beside its fragments, and when a delivery ends. */
+/** Decides which sessions a round visits in addition to the sessions of its fragments, and when a delivery ends. */
 import { existsSync } from 'node:fs';
 import { type Due, dueSessions } from '../pipeline/due-sessions.ts';
 import type { RoundResult } from '../pipeline/round.ts';
@@ -24,7 +24,9 @@ export class Schedule {
   private busyMs = performance.now();
   private excess: ExcessSession[] = [];
   private isAskedToLeave = false;
-  /** Sessions whose closed spans wait for a transcript, and when each is looked at again: soon, then less often. */
+  /**
+   * Sessions whose closed spans wait for a transcript, with the time of the next look at each: soon, then less often.
+   */
   private readonly vigils = new Map<string, { dueMs: number; stepMs: number }>();
 
   /** `untilMs`: the end of the time of a delivery by hand. */
@@ -46,7 +48,7 @@ export class Schedule {
     return this.isAsked() || (this.options.byHand && performance.now() > this.untilMs);
   }
 
-  /** A try so far from now comes before the time of a delivery by hand is over. */
+  /** A retry within this time comes before the time limit of a delivery by hand. */
   isInTime(inMs: number | undefined): boolean {
     return inMs !== undefined && performance.now() + inMs < this.untilMs;
   }
@@ -78,7 +80,7 @@ export class Schedule {
     this.checkedMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Sessions of a round that still wait are looked at again, at once where there is more to read. */
+  /** Schedules another look at the sessions of a round that still wait: at once if their transcripts have more rows. */
   planVigils({ looked, waiting, isMore }: Pick<RoundResult, 'looked' | 'waiting' | 'isMore'>): void {
     const before = new Map(this.vigils);
     this.dropVigils(looked);

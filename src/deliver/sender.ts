@@ -1,4 +1,4 @@
-/** From the outboxes to the destinations, beside the rounds that take fragments. */
+/** Sends the bodies of the outboxes to the destinations, in parallel to the rounds that take fragments. */
 
 import type { Destination } from '../config/destinations.ts';
 import { documents } from '../documents/documents.ts';
@@ -27,9 +27,9 @@ const LONGEST_PAUSE_MS = 60_000;
 export class Sender {
   /** Items that destinations accepted. */
   sent = 0;
-  /** Of the last pass. */
+  /** The result of the last pass. */
   passed: Passed = { sent: 0, waiting: 0, nextTryMs: undefined, problems: [] };
-  /** Problems of single answers. */
+  /** The problems of single answers. */
   incidents: Problem[] = [];
   private readonly store: Store;
   private readonly schedule: Schedule;
@@ -37,7 +37,7 @@ export class Sender {
   private readonly now: () => number;
   private readonly http = createHttpTransport();
   private readonly shipper: Shipper;
-  /** Names of bodies that were read for a request whose outcome is not committed yet, by destination. */
+  /** Names of bodies that belong to a request whose outcome is not committed yet, by destination. */
   private readonly underWay = new Map<string, Set<string>>();
   /** The pass that is under way. */
   private passing: Promise<void> | undefined;
@@ -167,7 +167,7 @@ export class Sender {
     });
   }
 
-  /** The changes of an answer are a round of their own, before the next request of that destination. */
+  /** The changes of an answer are committed as one round, before the next request to that destination. */
   private commit(outcome: Outcome): 'committed' | 'lost' {
     this.underWay.delete(outcome.destination.id);
     const round = roundOfOutcome(outcome);

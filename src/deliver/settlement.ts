@@ -6,8 +6,8 @@ import type { Round } from '../store/store.ts';
 import { measuredOnce } from '../telemetry/metric-state.ts';
 
 /**
- * The round that commits an outcome of the shipper. What another destination answered for this one is counted there:
- * here it left, and there it came to be.
+ * Returns the round that commits an outcome of the shipper. If another destination took over the bodies, they leave the
+ * account of this destination and are added to the account of the other one.
  */
 export function roundOfOutcome(outcome: Outcome): Round {
   const { destination, signal, standing, heir } = outcome;

@@ -1,4 +1,4 @@
-/** The limits of the state folder by the settings, and the metrics about losses and backlogs. */
+/** Applies the configured limits of the state folder, and counts the metrics about losses and backlogs. */
 import type { Destination } from '../config/destinations.ts';
 import { factsOf, type Key, type Values } from '../config/schema.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
@@ -24,7 +24,7 @@ export interface Keep {
 const MB = 1024 * 1024;
 
 export function keepOf(values: Values = {}): Keep {
-  /** 0 stands for no limit. */
+  /** 0 0 means no limit. */
   const of = (key: Key & `keep.${string}`): number =>
     Number(values[key] ?? factsOf(key).default) || Number.POSITIVE_INFINITY;
   const place = (name: 'inbox' | 'outbox' | 'journal'): PlaceLimits => ({
@@ -46,7 +46,8 @@ export function keepOf(values: Values = {}): Keep {
 const KEEP_CHECK_MS = 600_000;
 
 /**
- * Brings the folder within its limits: after each round, which may have added files, and now and then for old files.
+ * Removes files until the folder is within its limits: after each round, which may have added files, and at intervals,
+ * for old files.
  */
 export class KeepLimits {
   private readonly store: Store;
@@ -60,7 +61,7 @@ export class KeepLimits {
     this.isUnderWay = isUnderWay;
   }
 
-  /** Returns the error when the disk is full. When the commit is lost, the other owner keeps the limits. */
+  /** Returns the error if the disk is full. If the commit is lost, the other owner applies the limits. */
   keep(isAfterRound: boolean): Error | undefined {
     if (!isAfterRound && performance.now() - this.keptMs <= KEEP_CHECK_MS) return undefined;
     this.keptMs = performance.now();
@@ -116,7 +117,7 @@ export function addPipelineMetrics(
   store.commit({
     documents: changed.changes(),
     tally(next) {
-      // One that was only just corrected has no account yet.
+      // A destination whose configuration was just corrected has no account yet.
       for (const [destination, versions] of raised)
         accountsOf(next, destination.id, destination).metrics.produced += versions;
     },

@@ -1,4 +1,4 @@
-/** From the inbox to the outboxes: one round at a time. */
+/** Processes the fragments of the inbox into the outboxes, one round at a time. */
 import { join } from 'node:path';
 import { installationOf } from '../documents/installation.ts';
 import { noted } from '../documents/problem-notes.ts';
@@ -16,18 +16,18 @@ import type { DeliverOptions } from './options.ts';
 import { type RoundPart, smallerParts } from './parts-of-round.ts';
 import type { Schedule } from './schedule.ts';
 
-/** The most that one round takes, so that spans appear while a backlog is processed. */
+/** The largest number of fragments of one round. It is limited, so that spans appear while a backlog is processed. */
 const ROUND = { fragments: 2_000, bytes: 32 * 1024 * 1024 };
 
 export interface Took {
-  /** Something came or was due, apart from sessions that wait for a transcript. */
+  /** The round had fragments or due sessions, apart from sessions that wait for a transcript. */
   hasWork: boolean;
   isCommitted: boolean;
-  /** More fragments wait. */
+  /** More fragments are waiting. */
   isMore: boolean;
   /** The disk is full: no round was made. */
   full?: Error;
-  /** Fewer fragments may find room. */
+  /** A round with fewer fragments may fit on the disk. */
   canRetry?: boolean;
 }
 
@@ -45,7 +45,7 @@ export class Taker {
   private readonly parts: TakerParts;
   private readonly eyes = diskEyes();
   private readonly whole: { fragments: number; bytes: number };
-  /** Fewer fragments at a time on a full disk: a small round finds room sooner, and makes some. */
+  /** The number of fragments of a round on a full disk. A small round fits sooner, and frees space. */
   private most: number;
 
   constructor(parts: TakerParts) {
@@ -85,7 +85,7 @@ export class Taker {
     const parts = [whole];
     let isDone = false;
     for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
-      // Another owner came between: its fragments and these are offered again.
+      // Another owner committed a round in between: its fragments and these are offered again.
       if (store.epoch !== epoch) return true;
       try {
         isDone = this.commit(part, isUrgent) || isDone;
@@ -102,7 +102,7 @@ export class Taker {
   /** A session that failed alone. Returns true when its state was removed; its journal stays. */
   private giveUp({ waiting = [], excess = [] }: Due): boolean {
     this.parts.schedule.dropVigils(waiting);
-    // A state that cannot be ended would otherwise hold its place for ever.
+    // Otherwise a state that cannot be ended would never be removed.
     if (excess.length === 0) return false;
     this.parts.store.commit({
       sessions: excess.map(key => ({ key, state: undefined })),
@@ -149,7 +149,7 @@ export class Taker {
   }
 }
 
-/** Sessions were looked at for which nothing had come. */
+/** The round visited sessions without new events. */
 function isIdle({ fragments, rejects, due }: RoundPart, { round, isMore, isDecided }: RoundResult): boolean {
   const { silent = [], excess = [] } = due;
   if (fragments.length + rejects.length + silent.length + excess.length > 0) return false;

@@ -34,8 +34,8 @@ export function travelling(): string[] {
 }
 
 /**
- * The beginnings of our variable names, by their first letters. A pattern would cost more to build than the rest of
- * this function.
+ * The prefixes of our variable names, by their first letters. Building a pattern would cost more than the rest of this
+ * function.
  */
 const starts: ReadonlyMap<string, string> = new Map([
   ['O', 'OTEL_'],
@@ -49,8 +49,8 @@ const starts: ReadonlyMap<string, string> = new Map([
 export function travellingFrom(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
   let listed: string[] | undefined;
-  // Loops over the variables that exist. An environment holds some dozens of them, and asking for a missing one costs
-  // as much as reading one.
+  // Loops over the variables that exist. An environment has a few dozen variables, and a lookup of a missing variable
+  // costs as much as a read.
   for (const name of Object.keys(env)) {
     const start = starts.get(name[0] ?? '');
     const value = start !== undefined && name.startsWith(start) ? env[name] : undefined;

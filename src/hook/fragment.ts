@@ -1,5 +1,5 @@
 /**
- * The fragment: one hook as it lies in the inbox, one file per event. It is the only thing that the front ends and
+ * The fragment: one hook as stored in the inbox, one file per event. It is the only data that the front ends and
  * deliver share.
  *
  * Constraints. A writer may be killed between any two bytes. A shell with nothing but builtins must be able to write
@@ -8,27 +8,26 @@
  *
  * Format 1.
  *
- *     file name   <boot>-<uptime>-<pid>-<unique>      of [0-9A-Za-z.-] only
- *     content     otel-hooks/1 <key>=<bytes>:<value> <key>=<bytes>:<value> ...\n
- *                 <payload>\n
- *                 <unique>\n
+ *     file name   <boot>-<uptime>-<pid>-<unique>      of [0-9A-Za-z.-] only content     otel-hooks/1
+ *     <key>=<bytes>:<value> <key>=<bytes>:<value> ...\n
+ *                 <payload>\n <unique>\n
  *
- * boot is the first group of the kernel's boot id and uptime its clock in seconds, both `0` where there is no /proc.
- * This clock neither jumps nor runs backwards, so a jump of the wall clock does not change the order of fragments.
- * unique is a random UUID, or parent and counter where the kernel offers none. The trailer repeats it: a payload cannot
- * know it, so a torn file never looks complete. Each value has its length in bytes before it and may hold any byte,
- * newlines included.
+ * boot is the first group of the kernel's boot id and uptime its clock in seconds; both are `0` without /proc. This
+ * clock neither jumps nor runs backwards, so a jump of the wall clock does not change the order of fragments. unique is
+ * a random UUID, or the parent's pid and a counter if the kernel provides no UUID. The trailer repeats it: a payload
+ * cannot know it, so a torn file never looks complete. Each value has its length in bytes before it and may hold any
+ * byte, newlines included.
  *
- * Keys: tool, event, provider, cwd, at (arrival in Unix ms; absent where the front end has no clock, then the file's
- * time is used), ppid, and variables of environment.ts under their own names. Unknown keys are kept. A fragment of
- * another version is left for the program that knows it.
+ * Keys: tool, event, provider, cwd, at (arrival in Unix ms; absent if the front end has no clock, then the file's time
+ * is used), ppid, and variables of environment.ts under their own names. Unknown keys are kept. A fragment of another
+ * version is left for the program that knows it.
  */
 
 export interface Fragment {
   name: string;
   header: Record<string, string>;
   payload: Buffer;
-  /** Arrival: the writer's clock, else the file's time. */
+  /** Arrival time: from the writer's clock, otherwise the file's time. */
   atMs: number;
   /** The kernel's clock at arrival, comparable only within one boot. */
   upMs?: number;
@@ -72,14 +71,14 @@ export function decodeFragment(name: string, bytes: Buffer, mtimeMs: number): De
   return { ok: true, fragment };
 }
 
-/** A whole fragment at once, for writers that have it in memory. */
+/** Returns a whole fragment, for writers that have it in memory. */
 export function encodeFragment(unique: string, header: Readonly<Record<string, string>>, payload: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(encodeHeader(header)), payload, Buffer.from(encodeTrailer(unique))]);
 }
 
 /**
- * Returns the header line, to be written as UTF-8. An empty value is left out. `isPlain`: all values are ASCII, so
- * characters are bytes and nothing has to be measured.
+ * Returns the header line, which is written as UTF-8. An empty value is left out. `isPlain`: all values are ASCII, so
+ * the number of characters is the number of bytes.
  */
 export function encodeHeader(header: Readonly<Record<string, string>>, isPlain = false): string {
   let line = `${magic}${version}`;
@@ -137,6 +136,6 @@ function readHeader(bytes: Buffer, limit: number): { header: Record<string, stri
     if (at >= limit) return undefined;
     header[key] = bytes.toString('utf8', from, at);
   }
-  // The trailer begins at `limit` with a newline of its own, so a header must have ended before it.
+  // The trailer begins at `limit` with a separate newline, so the header must end before it.
   return at < limit && bytes[at] === newline ? { header, end: at + 1 } : undefined;
 }

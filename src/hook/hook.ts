@@ -5,7 +5,7 @@
  * with 0, because a hook that fails must neither stop nor steer an agent. Failures are noted in the folder `problems`.
  *
  * This is all that a hook runs, and every event of every session pays for it. A function that is called once costs more
- * to compile than to run, so the common case has few functions, and rare cases are in the files beside this one.
+ * to compile than to run, so the common case has few functions, and rare cases are in separate files.
  */
 import { existsSync, fstatSync, lstatSync, openSync, readFileSync, readSync, statSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
@@ -29,23 +29,24 @@ export function hook(argv: readonly string[], deliver: string): void {
     const { tool, event, provider, stateDir, config, reply, flushMs, isEdge } = readFlags(argv);
     if (reply) answer(reply);
     const { env, platform } = process;
-    // Deliver works in another folder. A relative path in the variable stays as it is, and is refused there.
+    // Deliver works in another folder. A relative path in the variable is passed unchanged, and deliver refuses it.
     const named = config && fileNamed(config, here(), home);
     if (named) env.OTEL_HOOKS_CONFIG = named;
     stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd, named }, readText);
 
-    // A person at a keyboard is no agent, and the read would never end. /dev/null is a character device as well; only
-    // then is the module worth its time.
+    // Input from a terminal comes from a person and not from an agent, and the read would never end. /dev/null is a
+    // character device as well, so the module that distinguishes both is loaded only for character devices.
     if (fstatSync(0).isCharacterDevice() && (require('node:tty') as typeof import('node:tty')).isatty(0)) leave();
 
-    // Only the owner gets rights. The umask is replaced, because one that removes the rights of the owner would make
-    // them unusable.
+    // Only the owner gets rights. The umask is replaced, because a umask that removes the rights of the owner would
+    // make the files unusable.
     process.umask(0o077);
     step = 'folder';
     const inbox = `${stateFolder}/inbox`;
     if (!areOurs(stateFolder, inbox)) leave();
 
-    // An upgrade is replacing the package. Without a program to deliver them, events would pile up.
+    // The program is missing while an upgrade replaces the package. Without a program that delivers them, events would
+    // pile up.
     if (!existsSync(deliver)) {
       noteProblem(stateFolder, 'kick-missing');
       leave();
@@ -66,7 +67,7 @@ export function hook(argv: readonly string[], deliver: string): void {
     };
     copyInput(fd, fields, encodeTrailer(unique), stateFolder);
 
-    // The event is kept. Start deliver unless it runs.
+    // The event is stored. Start deliver unless it runs.
     step = 'kick';
     if (flushMs !== undefined) {
       if (flush(stateFolder, deliver, flushMs)) return;
@@ -75,13 +76,13 @@ export function hook(argv: readonly string[], deliver: string): void {
       kickOnce({ deliver, stateFolder, args: ['--kicked'], from: here() }, isEdge, boot, firstWord('/proc/uptime'));
     }
   } catch (error) {
-    // Without a state folder there is no place to note it.
+    // Without a state folder the failure cannot be recorded.
     if (stateFolder !== undefined) noteProblem(stateFolder, `${step}-${codeOf(error) || 'unknown'}`);
   }
   leave();
 }
 
-/** Makes the folders that are missing. False when one of them is a link or belongs to another user. */
+/** Creates the missing folders. Returns false if one of them is a link or belongs to another user. */
 function areOurs(stateFolder: string, inbox: string): boolean {
   for (const folder of [stateFolder, inbox]) {
     const found = lstatSync(folder, { throwIfNoEntry: false });
@@ -115,9 +116,9 @@ function newFragment(inbox: string, boot: string): { fd: number; unique: string 
  * Header, payload and trailer through one buffer: a common event is one write. No character of a string takes more than
  * three bytes, and the trailer always fits.
  *
- * Where the input ends: with `--tool` an agent calls, and one JSON object is enough, because an agent may keep the pipe
- * open and a blocking read has no timer. Without it the input may be a stream of events from a slow writer, so it is
- * read to its end. So is every input with more bytes behind the first object.
+ * The end of the input: with `--tool` the caller is an agent, and one JSON object is enough, because an agent may keep
+ * the pipe open and a blocking read has no timer. Without `--tool` the input may be a stream of events from a slow
+ * writer, so it is read to its end. An input with more bytes after the first object is read to its end as well.
  */
 function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trailer: string, stateFolder: string): void {
   let header = encodeHeader(fields, true);
@@ -222,7 +223,7 @@ function answer(text: string): void {
   try {
     writeSync(1, `${text}\n`);
   } catch {
-    // The agent does not read the answer. The event is kept.
+    // The agent does not read the answer. The event is stored.
   }
 }
 
@@ -258,7 +259,7 @@ function home(): string {
     const { homedir, userInfo } = require('node:os') as typeof import('node:os');
     return homedir() || userInfo().homedir;
   } catch {
-    // A container may run a number that no user has.
+    // A container may run under a uid without a user.
     return '/';
   }
 }

@@ -42,8 +42,8 @@
 import { lstatSync, openSync, readFileSync } from './builtins.ts';
 
 /**
- * Returns true if a deliver seems to run. A wrong false costs a process that ends at once; a wrong true (the pid now
- * belongs to another process) costs time until the next edge event. So one look is enough.
+ * Returns true if a deliver process seems to run. A wrong false costs a process that ends at once. A wrong true (the
+ * pid now belongs to another process) delays delivery until the next edge event. So one check is enough.
  */
 export function isDelivering(stateFolder: string): boolean {
   try {
@@ -72,7 +72,7 @@ export const KICK_STEP_S = 15;
 
 /**
  * Variables that the agent, and settings of a project, set for their own programs. Deliver sends the sessions of all
- * projects: no CA, module or library of one of them may reach it.
+ * projects, so it must not use a CA, module or library of one project.
  */
 export const NOT_FOR_DELIVERY =
   'NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED NODE_USE_SYSTEM_CA NODE_USE_ENV_PROXY ' +
@@ -87,9 +87,7 @@ export interface Kick {
   from: string;
 }
 
-/**
- * Starts deliver unless another hook has just started it. `boot` and `uptime` are the values of /proc, '' without it.
- */
+/** Starts deliver unless another hook has just started it. `boot` and `uptime` are the values from /proc, or ''. */
 export function kickOnce(kicked: Kick, isEdge: boolean, boot: string, uptime: string): void {
   const { stateFolder } = kicked;
   const step = Math.floor((Number.parseFloat(uptime) || Date.now() / 1_000) / KICK_STEP_S);
@@ -106,14 +104,14 @@ export function kickOnce(kicked: Kick, isEdge: boolean, boot: string, uptime: st
       if (name.startsWith('kick.') && name !== markerOf(step) && name !== markerOf(step - 1))
         rmSync(`${stateFolder}/${name}`, { force: true });
   } catch {
-    // The name belongs to a folder, for example. It is only one more name, and the owner of the lock removes it too.
+    // For example, the name belongs to a folder. The owner of the lock removes it too.
   }
   kick(kicked);
 }
 
 /**
- * Starts deliver without waiting for it. False when it could not be started. `ended` is called at its end, if this
- * process still runs then.
+ * Starts deliver without waiting for it. Returns false if it could not be started. `ended` is called when deliver ends,
+ * if this process still runs then.
  */
 export function kick({ deliver, stateFolder, args, from }: Kick, ended?: () => void): boolean {
   // Loading this module costs a fifth of a Node start, so only a process that kicks loads it. `require`: the bundle is

@@ -1,31 +1,34 @@
 /**
- * The sh front end: a script that `enable` writes into the user's data folder, and the command that agents run.
+ * The sh front end: a script that `enable` writes into the user's data folder, and the command in agents' settings.
  *
- * Constraints. A second process costs more than everything else together, so there is one, `cat`, and builtins do the
- * rest. Agents hand the command to `sh -c`, which may be dash, bash (also as sh), busybox ash or zsh; the script is
- * sourced there, because starting another shell would cost a third more. Therefore it may rely on nothing it did not
- * set itself (functions, IFS, locale, options, umask), prints nothing, and always ends its shell with 0, also where the
- * shell would give up by itself (the trap) or a limit on the size of files would end it (XFSZ).
+ * Constraints. A second process costs more than all other work together, so the script starts only one, `cat`, and uses
+ * builtins for the rest. Agents pass the command to `sh -c`, which may be dash, bash (also as sh), busybox ash or zsh.
+ * The command sources the script in this shell, because another shell would cost a third more. Therefore the script
+ * sets all state that it relies on (functions, IFS, locale, options, umask) and prints nothing. It always ends its
+ * shell with 0, even if the shell exits after an error (the trap) or reaches a limit on the size of files (XFSZ).
  *
- * The script leaves the making of folders to the Node front end, once. If a folder is a link, is not writable or has
- * another owner, no front end can use it: the script records nothing and does not start Node.
+ * The Node front end creates missing folders, once. If a folder is a link, is not writable or has another owner, no
+ * front end can use it: the script records nothing and does not start Node.
  *
- * A writer that keeps the pipe open keeps `cat` waiting: a shell has no clock. Agents end hooks by their own limit; the
- * file then has no trailer and counts as torn.
+ * If the writer keeps the pipe open, `cat` waits: a shell has no timer. Agents end hooks after their own time limit;
+ * the file then has no trailer and counts as torn.
  */
 import { travelling } from './environment.ts';
 import { KICK_STEP_S, NOT_FOR_DELIVERY, ROOM } from './kick.ts';
 
 export interface ShellHook {
   stateFolder: string;
-  /** Absolute path of Node. One that is gone later (a version manager) is looked for in PATH, outside of the project. */
+  /**
+   * Absolute path of Node. If the file is missing later (a version manager removed it), the script searches PATH
+   * outside of the project.
+   */
   node: string;
   /** The Node front end, otel-hooks.cjs. */
   bin: string;
   deliver: string;
-  /** Absolute path of `cat`, likewise. */
+  /** Absolute path of `cat`, with the same search. */
   cat: string;
-  /** Absolute path of `setsid`, where there is one. */
+  /** Absolute path of `setsid`, if the system has it. */
   setsid?: string | undefined;
 }
 
@@ -33,14 +36,17 @@ export interface ShellCommand {
   script: string;
   tool: string;
   event: string;
-  /** Whether the hook starts deliver whatever the lock says. */
+  /** True: the hook starts deliver without checking the lock. */
   edge?: boolean | undefined;
   provider?: string | undefined;
-  /** What this agent requires on standard output, printed whether or not the script is there. Never a decision. */
+  /**
+   * The text that this agent requires on standard output. The command prints it with or without the script. It is never
+   * a decision.
+   */
   reply?: string | undefined;
 }
 
-/** The text for an agent's settings. It must stay harmless when the script is gone: then it does nothing. */
+/** Returns the command for an agent's settings. It does nothing if the script is missing. */
 export function shellCommand({ script, tool, event, edge, provider, reply }: ShellCommand): string {
   const words = [tool, event];
   if (edge || provider) words.push(edge ? 'edge' : '-');
@@ -50,13 +56,13 @@ export function shellCommand({ script, tool, event, edge, provider, reply }: She
       throw new RangeError(`not a word for a hook command: ${JSON.stringify(word)}`);
   }
   const path = quote(script);
-  // An agent that has stopped listening must not end us before the event is kept, nor hear about it.
+  // An agent that has closed the output must not end the script before the event is stored, and must not get an error.
   const say = reply ? `trap '' PIPE; printf '%s\\n' ${quote(reply)} 2>/dev/null; ` : '';
-  // A shell that cannot read what it is to source gives up with 2, and that is an answer to some agents.
+  // A shell that cannot read the sourced file exits with 2, which some agents take as a decision.
   return `trap 'exit 0' 0; ${say}otel_hooks='${words.join(' ')}'; [ ! -r ${path} ] || . ${path} 2>/dev/null`;
 }
 
-/** The script's text. Every path is baked in, so that nothing the agent's environment says can lead it elsewhere. */
+/** Returns the text of the script. It contains all paths, so the agent's environment cannot change them. */
 export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: ShellHook): string {
   const all = travelling()
     .map(name => `\${${name}-}`)

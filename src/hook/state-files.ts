@@ -4,7 +4,7 @@
  */
 import { fstatSync, lstatSync, mkdirSync, openSync, readSync, statSync, writeSync } from './builtins.ts';
 
-/** Makes what a front end needs. */
+/** Creates the folders that a front end needs. */
 export function makeFolders(stateFolder: string): void {
   makePath(stateFolder);
   for (const folder of ['inbox', 'problems']) {
@@ -16,8 +16,8 @@ export function makeFolders(stateFolder: string): void {
 }
 
 /**
- * Root that works in the home of a user would leave folders there that the user's own hooks cannot write to. So nothing
- * is made in a home that the effective user does not own, and root makes nothing below a folder of another user.
+ * If root created folders in the home of a user, the hooks of that user could not write to them. So no folder is
+ * created in a home that the effective user does not own, and root creates no folder below a folder of another user.
  */
 export function isOfAnother(stateFolder: string, home: string): boolean {
   const user = process.geteuid?.();
@@ -61,8 +61,8 @@ export function surviveFileSizeLimit(): void {
 
 /**
  * Leaves a sign in `problems` for `status`. The time of the file is the time of the problem, its text the number of
- * times. The number of names is limited, so the folder stays small. The name may belong to something else: a link is not followed, a pipe is not
- * waited for, and a file with another name is not changed.
+ * times. The number of names is limited, so the folder stays small. The entry may be of another kind: a link is not
+ * followed, a pipe does not block, and a file with a second name is not changed.
  */
 export function noteProblem(stateFolder: string, code: string): void {
   try {
@@ -79,6 +79,6 @@ export function noteProblem(stateFolder: string, code: string): void {
     const times = Number.parseInt(text.toString('latin1', 0, readSync(fd, text, 0, 9, 0)), 10) || 0;
     writeSync(fd, `${times + 1}\n`, 0);
   } catch {
-    // Where even this write fails, the problem cannot be recorded. The agent must not be disturbed.
+    // If this write fails too, the problem cannot be recorded. The agent must not be disturbed.
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Finds the state folder for a front end without the flag `--state`. The order is that of every setting: flag,
- * environment, config file, default. The config file is read for this one key, because the events of a user who moved
- * the folder must lie where `status` looks.
+ * environment, config file, default. The config file is read for this one key, because events must be in the folder
+ * that `status` reads, also if the user moved it.
  */
 import { statSync } from './builtins.ts';
 
@@ -25,7 +25,7 @@ export function locateStateFolder(
   for (const file of chosen ? [] : configFiles(at)) {
     try {
       const config = readText(file);
-      // Few users move the folder, and every event would pay for the parser.
+      // Few users move the folder, so the parser is loaded only if the key is present.
       if (config.includes('state_dir')) chosen = configured(config, file, at);
       if (config !== '') break;
     } catch {
@@ -33,7 +33,7 @@ export function locateStateFolder(
     }
   }
   chosen ||= defaultFolder('state', at);
-  // With a slash behind it, a link would be followed.
+  // With a slash at the end, the system would follow a link.
   while (chosen.length > 1 && chosen.endsWith('/')) chosen = chosen.slice(0, -1);
   return isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
 }
@@ -116,7 +116,7 @@ const withoutComments = (text: string): string =>
 const fromHome = (path: string, home: () => string): string =>
   path === '~' || path.startsWith('~/') ? home() + path.slice(1) : path;
 
-/** As a flag names a file. */
+/** A flag names a file in the same way. */
 export const fileNamed = (path: string, cwd: string, home: () => string): string =>
   isAbsolute(fromHome(path, home)) ? fromHome(path, home) : `${cwd}/${path}`;
 

@@ -7,7 +7,7 @@ import { maxFragmentBytes } from './fragment.ts';
 import { noteProblem, surviveFileSizeLimit, writeAll } from './state-files.ts';
 
 const patienceMs = 5_000;
-/** Each 4 KB of it that is written costs a page fault. */
+/** Each written 4 KB of it costs a page fault. */
 const largeBufferBytes = 512 * 1024;
 
 /**
@@ -55,9 +55,9 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
 }
 
 /**
- * Continues where the first buffer is full. Bytes are written as they arrive, so memory does not grow with the payload.
- * The end of a payload above the limit is not waited for: the file stays without a trailer and too large, and deliver
- * counts it. `start`: where the payload begins, if one JSON object is enough; otherwise -1.
+ * Continues after the first buffer is full. Bytes are written as they arrive, so memory does not grow with the payload.
+ * If the payload exceeds the limit, its rest is not read: the file has no trailer and is too large, and deliver counts
+ * it. `start`: the start of the payload if one JSON object is enough; otherwise -1.
  */
 export function copyLarge(fd: number, first: Buffer, start: number, trailer: string, stateFolder: string): void {
   surviveFileSizeLimit();
@@ -89,7 +89,7 @@ export function copyLarge(fd: number, first: Buffer, start: number, trailer: str
   writeAll(fd, buffer, filled);
 }
 
-/** White space behind the payload is ignored. */
+/** White space after the payload is ignored. */
 export function endsInBrace(bytes: Buffer, to: number): boolean {
   let last = to - 1;
   for (let byte = bytes[last]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; ) byte = bytes[--last];

@@ -38,8 +38,8 @@ export interface Dispatcher {
   pass(): void;
   isBusy(): boolean;
   /**
-   * Starts no more jobs, waits at most this long for awaited commands, and gives back the other jobs. Commands
-   * continue.
+   * Starts no more jobs, waits at most this long for awaited commands, and returns the other jobs to their sessions.
+   * Commands continue.
    */
   handOver(withinMs: number): Promise<void>;
   /** After `handOver`: resolves when all commands have ended. Another process may deliver meanwhile. */
@@ -52,7 +52,7 @@ const LIMITS: CommandLimits = { syncMs: 30_000, asyncMs: 600_000 };
 const MOST_LANES = 16;
 const FAILED_REST_MS = 2_000;
 const MOST_FAILURES = 30;
-/** The jobs that a session gives back are stored in one document. */
+/** The jobs that are returned to a session are stored in one document. */
 const MOST_LEFT = 1_000;
 const MOST_TRIES = 5;
 
@@ -138,7 +138,7 @@ class JournalDispatcher implements Dispatcher {
     if (claimed.length === 0 && !hasNews) return;
     const documents = claimed.map(({ key, document }) => changeOf(stored.openhook.of(key), document));
     if (!this.#books.commit(documents, claimed.flatMap(({ jobs }) => jobs).length)) {
-      // The next try reads the same events and increments their counters again.
+      // The next attempt reads the same events and increments their counters again.
       this.#books.restore(before);
       return;
     }

@@ -14,7 +14,7 @@ export type How = 'done' | 'failed' | 'timeout' | 'unstarted' | 'stopped';
 
 export interface Outcome {
   how: How;
-  /** The rest of a sentence that begins with "it". */
+  /** Completes a sentence that begins with "it". */
   why?: string | undefined;
 }
 

@@ -275,7 +275,7 @@ class Line {
     if (signal !== 'metrics' || metrics === undefined || this.hasSentMetrics) return undefined;
     const nowMs = clock();
     const sinceMs = nowMs - (standing.metrics[destination.id] ?? Number.NEGATIVE_INFINITY);
-    // If the clock was set back, metrics must not wait until it reaches the old time.
+    // If the clock was set back, metrics must not wait until the clock reaches the old time.
     if (!turn.options.final && sinceMs >= 0 && sinceMs < destination.metricIntervalMs) return undefined;
     const encoded = metrics.encoded(destination, nowMs);
     if (encoded === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Documents: JSON files of the store that are neither sessions nor journals. The store knows no meaning of a document.
- * Its callers say with each document which name, which version of its schema and which parse function it has;
- * src/documents/documents.ts is their table.
+ * Documents: JSON files of the store that are neither sessions nor journals. The store does not know the meaning of a
+ * document. Its callers pass the name, the version of the schema and the parse function of each document;
+ * src/documents/documents.ts has the table.
  */
 
 export interface Document<T> {
@@ -19,7 +19,7 @@ export interface DocumentFamily<T> {
   readonly idOf: (name: string) => string | undefined;
 }
 
-/** What a round does to a document. An undefined value removes it. */
+/** The change of a document by a round. An undefined value removes the document. */
 export interface DocumentChange {
   name: string;
   version?: number | undefined;

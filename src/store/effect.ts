@@ -10,7 +10,7 @@ import type { Effect } from './rounds.ts';
 import { documentBytes, documentPath, type Session, sessionBytes, sessionPath } from './state-files.ts';
 import type { Round } from './store.ts';
 
-/** The owner's view that a round was computed from. */
+/** The view of the owner from which a round was computed. */
 export interface View {
   disk: Disk;
   inbox: Inbox;
@@ -21,8 +21,8 @@ export interface View {
 }
 
 /**
- * Undefined when the round names files that are no longer there. Makes the next ledger out of the given one, because a
- * copy of all accounts for each answer of a destination would cost the square of their number. Unless the round is
+ * Returns undefined if the round names files that are missing. Changes the given ledger into the next one, because a
+ * copy of all accounts for each answer of a destination would cost the square of their number. If the round is not
  * committed, the caller must read the ledger again.
  */
 export function effectOf(view: View, round: Round): Effect | undefined {
@@ -87,7 +87,10 @@ function addSettled({ disk }: View, { settled = [] }: Round, effect: Effect): bo
   return true;
 }
 
-/** A file of the quarantine may have the name of a fragment that comes again, so it goes like such files. */
+/**
+ * A file in quarantine may have the name of a fragment that arrives again, so it is removed in the same way as such
+ * files.
+ */
 function addReleased({ disk }: View, { released = [] }: Round, effect: Effect): boolean {
   for (const name of released) {
     const path = `quarantine/${name}`;

@@ -99,7 +99,10 @@ export function readBytes(disk: Disk, path: string): Buffer | undefined {
   return withFile(disk, path, READ, file => readAll(disk, file, 0, disk.fs.fstatSync(file).size));
 }
 
-/** Opens, calls, closes. Undefined without a regular file: missing, a link, a folder, a pipe. Never blocks. */
+/**
+ * Opens, calls, closes. Returns undefined if there is no regular file, but a link, a folder, a pipe or no entry. Never
+ * blocks.
+ */
 export function withFile<T>(disk: Disk, path: string, flags: number, use: (file: number) => T): T | undefined {
   let file: number;
   try {
@@ -155,7 +158,7 @@ export function syncFolder(disk: Disk, folder: string): void {
   }
 }
 
-/** True when it was there. */
+/** Returns true if the entry existed. */
 export function unlinkIfThere(disk: Disk, path: string): boolean {
   try {
     disk.fs.unlinkSync(at(disk, path));

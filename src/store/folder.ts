@@ -15,7 +15,7 @@ import {
   readVersioned,
 } from './files.ts';
 
-/** The format of the state folder as a whole. A newer one is never touched. */
+/** The format of the state folder as a whole. A folder with a newer format is never changed. */
 export const STATE_VERSION = 1;
 
 export const FOLDERS: readonly string[] = [
@@ -70,7 +70,7 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
   }
 }
 
-/** The folder was never made, or no hook can make it. Only this problem then reports it. */
+/** The folder was never created, or no hook can create it. No other problem reports this. */
 function whyMissing(folder: string): StateProblem {
   let above = dirname(folder);
   while (!existsSync(above) && above !== dirname(above)) above = dirname(above);

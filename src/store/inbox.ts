@@ -16,8 +16,8 @@ import { eachTorn } from './quarantine.ts';
 export interface Reject {
   name: string;
   /**
-   * crashed: two processes died while they processed it. torn: without its trailer for a minute. header: damaged. name,
-   * not-a-file: no front end wrote it. unreadable: for a while.
+   * crashed: two processes died while they processed it. torn: it had no trailer for a minute. header: the header is
+   * damaged. name, not-a-file: no front end wrote it. unreadable: it could not be read for some time.
    */
   reason: 'torn' | 'header' | 'name' | 'not-a-file' | 'unreadable' | 'too-large' | 'crashed';
 }

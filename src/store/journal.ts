@@ -1,6 +1,6 @@
 import { at, type Disk, eachEntry, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
 
-/** Where the next lines of a journal go: behind the committed part or, with its intact lines, to a new file. */
+/** The place of the next lines of a journal: after the committed part or, with its intact lines, in a new file. */
 export type Append = { offset: number } | { offset: number; rewrite: Buffer };
 
 export const journalPath = (key: string): string => `journal/${key}.jsonl`;
@@ -51,7 +51,7 @@ export function readJournal(disk: Disk, key: string, committedBytes: number | un
   );
 }
 
-/** Returns the committed lines behind `from`, up to a number of bytes and the end of a line. */
+/** Returns the committed lines after `from`, up to a number of bytes and the end of a line. */
 export function readJournalFrom(
   disk: Disk,
   key: string,

@@ -48,7 +48,10 @@ export function increase(counts: Counts, key: string, by = 1): void {
   counts[key] = (counts[key] ?? 0) + by;
 }
 
-/** Why items leave an account before a destination answered: they moved to another one, or a person gave them up. */
+/**
+ * The reasons why items leave an account before a destination has answered: they moved to another destination, or a
+ * person discarded them.
+ */
 export const REDIRECTED = 'redirected';
 export const BY_USER = 'by_user';
 /** A person erased the session. */
@@ -56,7 +59,7 @@ export const ERASED = 'erased';
 
 /** The accounts of a destination, opened when it has none yet. */
 export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
-  // Only these two fields: the caller may pass a destination with its credentials.
+  // Copies only these two fields, because the caller may pass a destination with its credentials.
   const { provider, endpoint } = shown;
   const known = ledger.destinations[id];
   if (known !== undefined) {

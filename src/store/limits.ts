@@ -1,18 +1,20 @@
 /**
- * Chooses what to remove when the state folder is larger than its limits, and in which order.
+ * Chooses the files to remove when the state folder exceeds its limits, and their order.
  *
  * Constraints
  * - Recorded data is kept as long as possible. So a fragment that can be processed is never removed: processing frees
  *   its space nearly as fast as deleting it would, and the result is smaller. The limits of the inbox apply to
  *   fragments of a later version, which no round of this version can take.
- * - The newest data is worth most, and a session whose frame exists can still be read. So the oldest content is removed
- *   first (actions, records, events), and the frame (sessions, turns, subagents) last.
- * - A destination that does not answer must not cost another one its data: bodies of the largest backlog are removed.
- * - A body that is just being sent stays, because it would be counted as dropped and arrive nevertheless.
- * - The journal is a copy for people. Journals of sessions that are over and forgotten are removed first. Of a session
- *   that is still known only the journal is removed, never its state, so that the sent data does not depend on it.
- * - A jump of the clock removes nothing. Age is counted in days on which delivery ran: the document `calendar` has the
- *   round and the time at which each day began, and one look begins at most one day, however far the clock jumped. The
+ * - The newest data is the most valuable, and a session with its frame is still readable. So the oldest content
+ *   (actions, records, events) is removed first, and the frame (sessions, turns, subagents) last.
+ * - A destination that does not answer must not cause a loss for another destination: bodies of the largest backlog are
+ *   removed.
+ * - A body that is being sent stays, because otherwise it would be counted as dropped and still arrive.
+ * - The journal is a copy for people. Journals of ended sessions whose states are removed are deleted first. If the
+ *   state of a session is still kept, only its journal is removed, so that the sent data does not depend on the
+ *   journal.
+ * - A jump of the clock removes no file. Age is counted in days on which delivery ran: the document `calendar` has the
+ *   round and the time at which each day began. Each check adds at most one day, even if the clock jumped further. The
  *   age of a body is the number of days since its round; the age of a file without a round is the number of days since
  *   its time.
  */
@@ -30,7 +32,7 @@ export interface PlaceLimits {
   days: number;
 }
 
-/** Infinity where there is none. */
+/** Infinity if there is no limit. */
 export type Limits = Record<'inbox' | 'outbox' | 'journal', PlaceLimits>;
 
 export type Reason = 'over-age' | 'over-size' | 'over-files';
@@ -48,12 +50,12 @@ export interface Holdings {
   isUnderWay: IsUnderWay;
   leftAlone: readonly LeftAlone[];
   journals: ReadonlyMap<string, JournalFile>;
-  /** Whether a session's state is still kept. */
+  /** Returns true if a session's state is still kept. */
   isKnown: (key: string) => boolean;
   calendar: Calendar;
 }
 
-/** Whether a body is just being sent. */
+/** Returns true while a body is being sent. */
 export type IsUnderWay = (destination: string, name: string) => boolean;
 
 /** The last round and the time when a day began. */
@@ -62,11 +64,11 @@ export type Calendar = readonly (readonly [round: number, atMs: number])[];
 export const calendarDocument = documentNamed<Calendar>('calendar', 1, value =>
   Array.isArray(value) ? value : undefined,
 );
-/** The number of fragments of a later version. `status` shows it and takes none of them. */
+/** The number of fragments of a later version, for `status`. */
 export const leftAloneDocument = documentNamed('left-alone', 1, number);
 
 const DAY_MS = 24 * 3_600_000;
-/** No setting allows more. */
+/** The largest value of the setting. */
 const MOST_DAYS = 3_660;
 
 /** Returns the calendar as of now, or undefined if it stays the same. */
@@ -112,10 +114,10 @@ function endOfDay(calendar: Calendar, days: number): readonly [round: number, at
   return calendar[calendar.length - 1 - days];
 }
 
-/** otel-hooks did not exist before this time: the clock that wrote an earlier one had not been set. */
+/** otel-hooks did not exist before this time, so an earlier time comes from a clock that was not set. */
 const FIRST_MS = Date.UTC(2020, 0);
 
-/** A file's time has parts of a millisecond, a day has none. */
+/** A file's time has fractions of a millisecond; the start of a day has none. */
 const isBefore = (writtenMs: number, day: readonly [number, number] | undefined): boolean =>
   day !== undefined && writtenMs >= FIRST_MS && Math.floor(writtenMs) <= day[1];
 

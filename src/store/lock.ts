@@ -1,7 +1,7 @@
 /**
  * The lock of the process that delivers. The lock saves work but does not protect data: two owners would do the work
- * twice, and rounds (rounds.ts) make sure that it counts once. So the lock does not have to be exact, but it must
- * recover without a person.
+ * twice, and rounds (rounds.ts) make sure that it counts once. So the lock may be inexact, but it must recover without
+ * manual help.
  *
  * Constraints: an owner may be killed; its pid may be given to another process; the folder may be shared by containers
  * that cannot see each other's processes, and by machines whose clocks differ. Clocks of two machines are never
@@ -49,8 +49,8 @@ export interface Lock {
   /** Updates the lock's time when it is due. False: another process has the lock. */
   touch(): boolean;
   /**
-   * True when a process with precedence asks for the lock: a person started it, or it is a newer version. To be checked
-   * every 200 ms or after each round.
+   * Returns true if a process with precedence asks for the lock: a person started it, or it is a newer version. The
+   * owner checks it every 200 ms or after each round.
    */
   wanted(): boolean;
   release(): void;
@@ -62,9 +62,8 @@ export interface LockOptions {
   /** A person started this process: it asks the owner for the lock. */
   byHand: boolean;
   /**
-   * How long to wait for an owner that is alive. An owner of an older version is asked to leave, and gets enough time
-   * for that. An owner that this process cannot see is watched until it is known to live or not, but by one process at
-   * a time.
+   * The time to wait for a live owner. An owner of an older version is asked to release the lock, and gets enough time
+   * for that. An owner that this process cannot see is watched until its state is known, by one process at a time.
    */
   waitMs: number;
   system?: LockSystem;
@@ -92,10 +91,10 @@ export interface ProcessId {
 const TOUCH_MS = 2_000;
 const STALE_MS = 30_000;
 const LOOK_MS = 100;
-/** An owner that is asked to leave does so after its round and its present request. */
+/** An owner that is asked for the lock releases it after its round and its present request. */
 const HANDOVER_MS = 15_000;
 
-/** Undefined when another process keeps the lock. Throws StateRefused when the folder belongs to another user. */
+/** Returns undefined if another process keeps the lock. Throws StateRefused if the folder belongs to another user. */
 export async function takeLock(options: LockOptions): Promise<Lock | undefined> {
   const { folder, version, system = thisSystem() } = options;
   const { clock, self } = system;
@@ -135,7 +134,7 @@ class Attempt {
     this.seenSinceMs = this.startMs;
   }
 
-  /** The lock; `kept`: another process keeps it; `again`: try at once; `wait`: try after a pause. */
+  /** Returns the lock, or a word. `kept`: another process keeps it; `again`: try at once; `wait`: try after a pause. */
   next(): Lock | 'kept' | 'again' | 'wait' {
     const { disk, own, system } = this;
     if (createLock(disk, own)) {
@@ -198,8 +197,8 @@ class Attempt {
 }
 
 /**
- * Who delivers now: a process that lives, or one on another machine that has touched the lock lately. For `status`; it
- * takes nothing.
+ * Returns the process that delivers now, for `status`: a live process of this machine, or one of another machine that
+ * updated the lock recently. It does not take the lock.
  */
 export function isDelivering(folder: string, system: LockSystem = thisSystem()): boolean {
   const { fs, clock, nonce, self } = system;
@@ -209,7 +208,7 @@ export function isDelivering(folder: string, system: LockSystem = thisSystem()):
   return clock.nowMs() - seen.mtimeMs < STALE_MS;
 }
 
-/** The living process of this machine that has the lock. */
+/** Returns the live process of this machine that has the lock. */
 export function lockOwner(folder: string, system: LockSystem = thisSystem()): ProcessId | undefined {
   const { fs, clock, nonce, self } = system;
   const owner = readLock({ fs, folder, fsync: false, clock, nonce })?.owner;
@@ -252,7 +251,7 @@ function heldLock(disk: Disk, own: Owner, system: LockSystem): Lock {
       const text = readBytes(disk, 'lock.wanted')?.toString();
       const wanted = text === undefined ? undefined : parse<Wanted>(text);
       if (wanted === undefined || !isEntitled(wanted, own.version)) return false;
-      // One that was killed while it asked would not come.
+      // A process that was killed while it asked would never take the lock.
       return !canSee(own, wanted) || system.isAlive(wanted);
     },
     release() {
@@ -261,7 +260,7 @@ function heldLock(disk: Disk, own: Owner, system: LockSystem): Lock {
   };
 }
 
-/** Something that is no file lies in the place of the lock. No owner keeps it fresh, so it is not waited for. */
+/** The entry at the path of the lock is not a file. No owner updates it, so this process does not wait for it. */
 const noLock: Seen = { text: '', mtimeMs: 0, owner: undefined };
 
 const isEntitled = (asking: { byHand: boolean; version: string }, owner: string | undefined): boolean =>
@@ -274,11 +273,11 @@ function removeKickMarkers(disk: Disk): void {
       try {
         unlinkIfThere(disk, marker);
       } catch {
-        // A folder of that name, for example.
+        // For example, a folder has this name.
       }
     }
   } catch {
-    // A marker that stays holds hooks back for some seconds only.
+    // A remaining marker holds hooks back for only some seconds.
   }
 }
 
@@ -298,7 +297,7 @@ function createOnce(disk: Disk, name: string, bytes: Buffer): boolean {
     writeAll(disk, file, bytes, 0);
     return true;
   } catch (error) {
-    // An empty lock would keep every process out for 30 s.
+    // An empty lock would block every process for 30 s.
     unlinkIfThere(disk, name);
     // Only a delivery can free space on a full disk.
     if (!isFull(error) || !spendReserve(disk)) throw error;
@@ -328,26 +327,26 @@ function parse<T extends { v: 1; nonce: string }>(text: string | undefined): T |
     const isOurs = typeof value === 'object' && value !== null && 'v' in value && value.v === 1 && 'nonce' in value;
     return isOurs ? (value as T) : undefined;
   } catch {
-    // Half written, or of another version: only its time shows whether its owner lives.
+    // The lock is half written, or of another version: only its time shows whether its owner lives.
     return undefined;
   }
 }
 
-/** Whether a missing pid proves that the process has ended. */
+/** Returns true if a missing pid proves that the process has ended. */
 const canSee = (self: ProcessId, owner: ProcessId): boolean =>
   self.boot === owner.boot && self.pidns === owner.pidns && (self.boot !== '' || self.host === owner.host);
 
-/** Moves the lock and reads it again, so that the lock of a quicker process goes back to its place. */
+/** Moves the lock and reads it again. The lock of a quicker process is moved back. */
 function removeStale(disk: Disk, stale: Seen): void {
   const moved = `lock.stale.${disk.nonce()}`;
   if (!renameIfThere(disk, 'lock', moved)) return;
   const found = readLock(disk, moved) ?? noLock;
   if (found.text !== stale.text) renameIfThere(disk, moved, 'lock');
-  // A folder that another program put here is now out of the way.
+  // A folder of another program was at this path and is moved away now.
   else if (found !== noLock || !disk.fs.lstatSync(at(disk, moved)).isDirectory()) unlinkIfThere(disk, moved);
 }
 
-/** False when another process of this user watches already. */
+/** Returns false if another process of this user already watches. */
 function becomeWatcher(disk: Disk, system: LockSystem, own: Owner): boolean {
   const bytes = Buffer.from(`${own.pid} ${JSON.stringify(own)}\n`);
   if (createOnce(disk, 'lock.watch', bytes)) return true;

@@ -1,8 +1,8 @@
 /**
  * The store of the process that delivers.
  *
- * Its view begins with a ledger. All that it reads and decides belongs to the number of that ledger until a commit
- * replaces it. When a commit is lost, or throws, the view is dropped, and everything that was computed from it must be
+ * Its view begins with a ledger. Every read and every decision belongs to the number of that ledger until a commit
+ * replaces it. If a commit is lost or throws, the view is dropped, and all values that were computed from it must be
  * dropped too.
  */
 import { type Books, readBooks } from './books.ts';

@@ -10,7 +10,7 @@
  *   longer than any fragment takes. The time of the file shows how long. A separate thread updates it, because the main
  *   thread is busy. If the time was shorter, more deaths are needed.
  * - The file is never synced: it is about processes that die, not about machines. If it cannot be written, or is torn,
- *   the behavior is the same as without it.
+ *   the store behaves as without it.
  */
 import { constants } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -35,11 +35,14 @@ interface Suspect {
 
 export interface Processing {
   /**
-   * Call this before the fragments are processed. True when one of them was processed at a death: the round then holds
-   * no other fragments.
+   * Must be called before the fragments are processed. Returns true if one of them was processed at a death: the round
+   * then holds no other fragments.
    */
   begin(names: readonly string[]): boolean;
-  /** Call this before a round that settles these fragments is committed; without names the view was dropped. */
+  /**
+   * Must be called before a round that settles these fragments is committed. It is called without names when the view
+   * was dropped.
+   */
   end(settled?: readonly string[]): void;
   isCrashed(name: string): boolean;
   /** Whether a fragment may join the round that begins with `first` and has a number of fragments already. */
@@ -64,7 +67,7 @@ export function createProcessing(disk: Disk): Processing {
       }
       isWritten = true;
     } catch {
-      // On a full disk a death is not noticed, as without this file.
+      // On a full disk, a death is not detected.
     }
   };
 

@@ -5,8 +5,8 @@ import { at, codeOf, type Disk, eachEntry, isMissing, unlinkIfThere } from './fi
 import { checkName } from './folder.ts';
 
 /**
- * Raw payloads are here, so the quarantine is small and short-lived. A removed file stays counted: `quarantined` is a
- * fate.
+ * The quarantine holds raw payloads, so it is small and its files are kept for a short time. A removed file stays
+ * counted: `quarantined` is a fate.
  */
 export interface QuarantineLimits {
   ageMs: number;

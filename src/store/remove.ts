@@ -1,6 +1,6 @@
 /**
- * Removes a state folder. A person may have named a folder that holds other files. So only the files of otel-hooks are
- * removed, and the folder itself only if it is empty then.
+ * Removes a state folder. The user may have named a folder with other files. So only the files of otel-hooks are
+ * removed, and the folder only if it is empty then.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

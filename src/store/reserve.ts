@@ -65,7 +65,8 @@ function layBy(disk: Disk, sizeBytes: number): boolean {
     writeAll(disk, file, randomBytes(sizeBytes), 0);
     return true;
   } catch (error) {
-    // Another owner makes it at this moment, and the next look finds it. If a folder has its name, there is no reserve.
+    // Another owner creates it at this moment, and the next check finds it. If a folder has its name, there is no
+    // reserve.
     if (codeOf(error) === 'EEXIST') return isForeign(disk);
     if (!isFull(error)) throw error;
   } finally {

@@ -1,21 +1,17 @@
 /**
  * The only module that writes the state folder. Its content:
  *
- *     version                       format of the whole folder
- *     inbox/                        fragments (inbox.ts)
- *     quarantine/<reason>.<name>    unreadable fragments and items, for a day (quarantine.ts)
- *     rounds/  ledger.json          rounds and counts (rounds.ts)
- *     journal/<key>.jsonl           events of a root session; only the committed part counts (journal.ts)
- *     sessions/<key>.json           { v, n, journalBytes, state }
- *     documents/<name>.json         { v, n, value }: other data that must survive
- *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
- *     lock  lock.wanted             the process that delivers (lock.ts)
- *     reserve                       space for the next round on a full disk (reserve.ts)
- *     problems/                     signs of the front ends
- *     processing                    fragments that a round is being computed from (processing.ts)
+ *     version                       format of the whole folder inbox/                        fragments (inbox.ts)
+ *     quarantine/<reason>.<name>    unreadable fragments and items, for a day (quarantine.ts) rounds/  ledger.json
+ *     rounds and counts (rounds.ts) journal/<key>.jsonl           events of a root session; only the committed part
+ *     counts (journal.ts) sessions/<key>.json           { v, n, journalBytes, state } documents/<name>.json         {
+ *     v, n, value }: other data that must survive outbox/<destination>/         bodies that wait for a collector
+ *     (outbox.ts) lock  lock.wanted             the process that delivers (lock.ts) reserve                       space
+ *     for the next round on a full disk (reserve.ts) problems/                     signs of the front ends processing
+ *     fragments that a round is being computed from (processing.ts)
  *
- * The view of an owner begins with a ledger. All that it reads and decides belongs to the number of that ledger until a
- * commit replaces it. When a commit is lost, or throws, the view is dropped, and everything that was computed from it
+ * The view of an owner begins with a ledger. Every read and every decision belongs to the number of that ledger until a
+ * commit replaces it. If a commit is lost or throws, the view is dropped, and all values that were computed from it
  * must be dropped too.
  */
 import { randomBytes } from 'node:crypto';
@@ -35,7 +31,7 @@ import type { Session } from './state-files.ts';
 
 export interface StoreOptions {
   folder: string;
-  /** `read` changes nothing, not even a round that a killed owner applied in part. */
+  /** `read` changes no file, even if a killed owner applied a round only in part. */
   access: 'own' | 'read';
   fsync?: boolean;
   quarantine?: QuarantineLimits;
@@ -48,7 +44,7 @@ export interface StoreOptions {
 
 export interface Store {
   readonly folder: string;
-  /** Grows each time the view was dropped. Results of another epoch must not be committed. */
+  /** Increases each time the view is dropped. Results of another epoch must not be committed. */
   readonly epoch: number;
   /**
    * Complete fragments in order. A round must settle each as `eaten` or put it into quarantine; otherwise the next
@@ -56,8 +52,9 @@ export interface Store {
    */
   take(limit: { fragments: number; bytes: number }): Taken;
   /**
-   * Notes the fragments that are about to be processed: if the process dies, the next owner knows them. A commit ends
-   * the note. True when one of them was processed at a death: the round then holds no other fragments.
+   * Stores the names of the fragments that will be processed next: if the process dies, the next owner knows them. A
+   * commit removes the names. Returns true if one of them was processed at a death: the round then holds no other
+   * fragments.
    */
   process(names: readonly string[]): boolean;
   /** The state is a copy: changing it changes nothing. */
@@ -86,7 +83,7 @@ export interface Store {
   next(destination: string): readonly BodyFile[];
   /** Undefined if it is missing or damaged; the caller then settles it as dropped. */
   body(destination: string, name: string): Buffer | undefined;
-  /** Whether there is space to note that a destination accepted a body. Without it nothing may be sent. */
+  /** Returns true if there is space to record that a destination accepted a body. Otherwise no body may be sent. */
   canSettle(): boolean;
   /** The destinations that have or had bodies. */
   destinations(): string[];
@@ -103,7 +100,7 @@ export interface Store {
    * that adds to it, and here.
    */
   within(limits: Limits, isUnderWay?: IsUnderWay): { excess: Excess; round: Round } | undefined;
-  /** The page of the calendar that begins a day, for the next round. Empty while the day lasts. */
+  /** The change of the calendar that begins a day, for the next round. Empty while the day lasts. */
   newDay(): DocumentChange[];
   /** The failures of front ends, with the time of the last one and their number where it is known. */
   hookProblems(): { code: string; atMs: number; times?: number }[];
