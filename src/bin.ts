@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /**
- * The binary. Every event of an agent passes here, so `hook` is recognized before anything is loaded that it does not
- * need; all other commands live in a file of their own.
+ * The binary. It runs for every event of an agent, so it recognizes `hook` before it loads other code. All other
+ * commands are in a separate file.
  */
 import { hook } from './hook/hook.ts';
 
 const words = process.argv.slice(2);
 const at = words[0] === 'hook' ? 0 : firstCommand(words);
 if (words[at] === 'hook' && !words.includes('--help') && !words.includes('-h')) {
-  // The word itself is one of those that are passed over.
+  // `hook` skips this word too.
   hook(words, `${__dirname}/deliver.js`);
 } else {
   import('./cli.ts')
@@ -19,7 +19,7 @@ if (words[at] === 'hook' && !words.includes('--help') && !words.includes('-h')) 
     });
 }
 
-/** Global flags may stand before the command. */
+/** Global flags may precede the command. */
 function firstCommand(argv: readonly string[]): number {
   let index = 0;
   while (argv[index]?.startsWith('--')) index += argv[index] === '--state-dir' || argv[index] === '--config' ? 2 : 1;

@@ -1,4 +1,4 @@
-/** The command line, hooks apart: find the command, read its words, load it, run it. */
+/** The command line, except `hook`: finds the command, parses its words, loads it and runs it. */
 
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
@@ -55,7 +55,7 @@ export async function main(args: readonly string[], world: Io): Promise<number> 
   }
 }
 
-/** The one place where the output of commands is escaped, JSON included: there `\u009b` means the same. */
+/** All output of commands is escaped here, JSON included, where `\u009b` means the same. */
 const safe = (io: Io): Io => ({
   ...io,
   out: text => io.out(forTerminal(text)),
@@ -63,7 +63,7 @@ const safe = (io: Io): Io => ({
   ask: question => io.ask(forTerminal(question)),
 });
 
-/** What goes to a program or into a file stays as it is, byte for byte. On a terminal it is escaped as well. */
+/** Output to a program or a file stays unchanged, byte for byte. On a terminal it is escaped as well. */
 function isDocument(command: Command, { flags }: Words, io: Io): boolean {
   const isSeen = io.isOutTerminal ?? io.isTerminal;
   return (
@@ -71,7 +71,7 @@ function isDocument(command: Command, { flags }: Words, io: Io): boolean {
   );
 }
 
-/** Flags that every command understands may stand before it. */
+/** Flags of all commands may precede the command. */
 function commandFirst(args: readonly string[]): readonly string[] {
   let at = 0;
   for (let word = args[0]; word !== undefined; word = args[at]) {
@@ -167,12 +167,11 @@ function worldOf(): Io {
 }
 
 /**
- * Called by the bin. A reader that closes the pipe (`| head`) has read enough: that is no failure, and ends the
- * command.
+ * Runs a command line; the bin calls it. If the reader closes the pipe (`| head`), the command ends without a failure.
  */
 export async function start(args: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  // Errors cannot be printed any more: the command continues.
+  // Errors can no longer be printed; the command continues.
   process.stderr.on('error', () => undefined);
   try {
     process.exitCode = await main(args, worldOf());

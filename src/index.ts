@@ -1,6 +1,6 @@
 /**
- * The public door: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, Base
- * Coat's hooks, and what comes of a hook that has run.
+ * The public API: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, Base Coat's
+ * hooks, and the results of hooks.
  */
 
 export type { AgentId } from './agents/agent-id.ts';

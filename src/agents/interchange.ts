@@ -6,7 +6,7 @@ import type { Provider } from '../interchange/provider.ts';
 import { type Absent, isAbsent } from './contract/contract.ts';
 import { agents } from './index.ts';
 
-/** The providers that an agent is, by its id. */
+/** The providers of an agent, by its id. */
 export const interchanges: Readonly<Record<string, readonly Provider[] | Absent>> = Object.fromEntries(
   await Promise.all(
     agents.map(async ({ id, interchange }) => [id, isAbsent(interchange) ? interchange : await interchange()] as const),

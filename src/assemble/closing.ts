@@ -43,7 +43,7 @@ function closeMainTurn(state: FoldState, at: At): void {
   }
 }
 
-/** Event types that show that the agent goes on after a failed attempt. */
+/** Event types that show that the agent continues after a failed attempt. */
 const goesOn: ReadonlySet<string> = new Set([
   'Retry.Triggered',
   'Model.Requested',

@@ -139,7 +139,7 @@ const errorTypes: { readonly [type: string]: string } = {
 const isOfAction = ({ error_type, origin_event }: DataOf<'Agent.Error'>, { facts }: At): boolean =>
   facts.call !== undefined || error_type === 'ToolFailed' || origin_event?.startsWith('Action.') === true;
 
-/** The action that the error names, else the only open one. */
+/** The action that the error names, otherwise the only open one. */
 function actionInError(state: FoldState, { facts, subagent }: At): OpenAction | undefined {
   if (facts.call !== undefined) return own(state.actions, facts.call);
   const [only, ...others] = Object.values(state.actions).filter(action => action.subagent === subagent);
@@ -165,7 +165,7 @@ export function effects(state: FoldState, at: At): void {
     if (action) action.overMs ??= at.atMs;
   }
   if (isVendor(at.event)) return;
-  // The row of a type takes the events of that type, which the compiler cannot see through the index.
+  // The row of a type takes the events of that type, but the compiler cannot infer this from the index.
   const effect = effectOf[at.event.event_type] as ((state: FoldState, at: At, event: Event) => void) | undefined;
   effect?.(state, at, at.event);
 }

@@ -41,7 +41,7 @@ export function withOneUsage(span: FinishedSpan): FinishedSpan {
   return hasUsage ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
 }
 
-/** Bytes of a span on the wire beside its own texts and numbers: names, ids, times. */
+/** Bytes of a span on the wire besides its texts and numbers: names, ids, times. */
 const SPAN_BYTES = 400;
 
 export function weigh({ segment }: FoldState, span: FinishedSpan): void {
@@ -76,7 +76,7 @@ export function settle(state: FoldState, of: string, tooLate: boolean, out: Fini
   release(state, out);
 }
 
-/** Releases the closed spans of an ended session, for a reader of its journal that waits for nothing. */
+/** Releases the closed spans of an ended session, for a reader of the journal that does not wait for transcripts. */
 export function releaseEnded(state: FoldState, out: Finished): void {
   if (state.segment !== undefined && state.endedMs === undefined) return;
   for (const held of state.held) {

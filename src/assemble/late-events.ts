@@ -79,13 +79,13 @@ function isSubagentOver(state: FoldState, id: string, atMs: number): boolean {
   );
 }
 
-/** The part of a continued turn that ran at that time. */
+/** Returns the part of a continued turn that ran at that time. */
 function partOf({ turns }: FoldState, key: string, atMs: number): KnownTurn | undefined {
   const parts = turns.filter(known => known.key === key);
   return parts.findLast(({ startMs = atMs }) => startMs <= atMs) ?? parts[0];
 }
 
-/** The turn that ran at that time, for agents without turn ids. */
+/** Returns the turn that ran at that time, for agents without turn ids. */
 function turnAround(state: FoldState, atMs: number): KnownTurn | undefined {
   if (state.turn !== undefined && atMs >= state.turn.startMs) return undefined;
   return state.turns.findLast(

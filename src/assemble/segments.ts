@@ -157,7 +157,7 @@ export function noteRepository(state: FoldState, data: Fields): void {
   state.repository = { ...state.repository, ...found };
   const { segment } = state;
   if (segment === undefined) return;
-  // A sender's own words also hold for the running segment, beside what the folder shows.
+  // A repository that the sender states also applies to the running segment, in addition to the folder's.
   if (isFirst || found.isStated) segment.repository = state.repository;
   const made = Array.isArray(data.commits) ? data.commits.filter(each => typeof each === 'string') : [];
   if (made.length > 0) segment.commits = [...new Set([...(segment.commits ?? []), ...made])].slice(-MOST_COMMITS);
@@ -184,7 +184,7 @@ function statedBy({ event, facts }: At): Stated | undefined {
   };
 }
 
-/** Closes everything that is still open. */
+/** Closes all open items. */
 export function closeLeftovers(state: FoldState, at: At, endMs: number): void {
   closeTurn(state, at, 'unfinished', undefined, endMs);
   for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);

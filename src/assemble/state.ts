@@ -43,7 +43,7 @@ export interface FoldState {
   leftCalls: string[];
   /** Launching calls by their subagent, as far as known, newest last. */
   launches: (Launch & { subagent: string; agent?: string | undefined })[];
-  /** Ended calls that launched a subagent of which no event has come. */
+  /** Ended calls that launched a subagent without an event so far. */
   endedLaunches?: (Launch & { agent: string | undefined; startMs: number; endMs: number })[];
   /** Closed spans that wait for the transcript or for a link. */
   held: Held[];
@@ -163,7 +163,7 @@ export interface OpenTurn extends Origin {
   budget?: BudgetState | undefined;
   /** An error that the agent reported during it. */
   errorType?: string | undefined;
-  /** The last attempt of a model failed, and nothing came after it. */
+  /** The last attempt of a model failed, and no event followed. */
   attempt?: { errorType: string; ms: number } | undefined;
   /** The sender has no event for the end of a turn. */
   isEndless?: true | undefined;

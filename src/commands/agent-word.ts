@@ -3,7 +3,7 @@ import { agentNamed, agents } from '../agents/index.ts';
 import { nearest } from '../lib/nearest.ts';
 import { UsageError } from './command.ts';
 
-/** The agent that a word on the command line names. */
+/** Returns the agent that a word on the command line names. */
 export function agentOf(name: string): Agent {
   const agent = agentNamed(name);
   if (agent) return agent;

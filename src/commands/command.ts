@@ -4,11 +4,11 @@ import { own } from '../lib/read.ts';
 
 export interface Flag {
   name: string;
-  /** The name of its value in the help; a flag without one is a switch. */
+  /** The name of the flag's value in the help. A flag without it is a switch. */
   value?: string;
   short?: string;
   summary: string;
-  /** The values that it takes, for completions. */
+  /** The accepted values, for completions. */
   choices?: readonly string[];
   /** Further words without a dash are further values, as in the Python package. */
   takesSeveral?: true;
@@ -18,14 +18,17 @@ export interface Command {
   name: string;
   summary: string;
   usage: string;
-  /** Further text of the help. */
+  /** More text for the help. */
   notes?: string[];
   flags: Flag[];
-  /** The candidates of each word behind the command, for completions: a list, or the word of the help (SESSION, FILE). */
+  /**
+   * The candidates of each word after the command, for completions: a list, or the placeholder of the help (SESSION,
+   * FILE).
+   */
   words?: readonly (string | readonly string[])[];
-  /** The number of words beside its flags; none by default. */
+  /** The number of words besides flags; none by default. */
   mostWords?: number;
-  /** Its output is the content of a file, also without `--json` and `--format`. */
+  /** The output is the content of a file, even without `--json` and `--format`. */
   printsDocument?: true;
   example: string;
   load(): Promise<{ run(words: Words, io: Io): Promise<number> | number }>;
@@ -42,8 +45,8 @@ export interface Io {
   /** Waits for a slow reader of `out`, so that large output does not fill the memory. */
   drained?(): Promise<void>;
   /**
-   * Calls `then` when `out` has lost its reader, if that can be seen without a write. Returns a function that ends the
-   * watch.
+   * Calls `then` when the reader of `out` has closed it, if this can be detected without a write. Returns a function
+   * that stops the detection.
    */
   onReaderGone?(then: () => void): () => void;
   err(text: string): void;
@@ -54,7 +57,7 @@ export interface Io {
   /** Whether the output is a terminal that supports colors. */
   color: boolean;
   columns: number;
-  /** Of a terminal. */
+  /** The width of a terminal. */
   rows?: number;
   unicode: boolean;
   isTerminal: boolean;
@@ -141,13 +144,13 @@ export function helpOf(command: Command): string {
   return lines.join('\n');
 }
 
-/** Ctrl-C or the end of the input instead of an answer: the change is not made. */
+/** The user pressed Ctrl-C or ended the input instead of answering: the change is not made. */
 export class Interrupted extends Error {}
 
-/** A usage error that a command finds only after the words were read. */
+/** A usage error that a command finds after its words were parsed. */
 export class UsageError extends Error {}
 
-/** There is no terminal for a question. Scripts match this sentence. */
+/** There is no terminal for a question. Scripts match this message. */
 export class NoTerminal extends UsageError {
   constructor(flag: string) {
     super(`No TTY detected. Use ${flag} to run non-interactively.`);
@@ -159,7 +162,7 @@ export const flagText = (words: Words, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** The time of `--since`. */
+/** Returns the time of `--since`. */
 export function sinceOf(since: string | undefined, nowMs: number): number {
   if (since === undefined) return Number.NEGATIVE_INFINITY;
   const match = /^(\d{1,5})([mhdw])$/.exec(since);
@@ -173,9 +176,9 @@ export function sinceOf(since: string | undefined, nowMs: number): number {
 
 export interface Interruptible {
   isAsked(): boolean;
-  /** As Ctrl-C does. */
+  /** Behaves like Ctrl-C. */
   ask(): void;
-  /** Ends early when it is asked. */
+  /** Ends early if it is interrupted. */
   pause(ms: number): Promise<void>;
   end(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Completions for shells, generated from the table of commands. Each script knows commands, flags and fixed values; it
- * asks the program for the values that are on this machine (sessions, destinations).
+ * Completions for shells, generated from the table of commands. Each script contains commands, flags and fixed values.
+ * It runs the program for values of this machine (sessions, destinations).
  */
 import { type Command, type Flag, globalFlags } from './command.ts';
 
@@ -8,7 +8,7 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 export const isShell = (word: string): word is Shell => (shells as readonly string[]).includes(word);
 
-/** Fixed values by the word that stands for them in the help. */
+/** Fixed values, by their placeholder in the help. */
 export type Candidates = Readonly<Record<string, readonly string[]>>;
 
 export function completionFor(shell: Shell, commands: readonly Command[], lists: Candidates): string {
@@ -22,13 +22,13 @@ export function completionFor(shell: Shell, commands: readonly Command[], lists:
 interface Entry {
   command: Command;
   flags: readonly Flag[];
-  /** The candidates of each word behind the command. */
+  /** The candidates of each word after the command. */
   words: readonly (string | readonly string[])[];
 }
 
 const scripts: { readonly [S in Shell]: (table: readonly Entry[], lists: Candidates) => string } = { bash, zsh, fish };
 
-/** What completes a value: a list, files, folders, or a question to the program. */
+/** The source of a value's candidates: a list, files, folders, or a call of the program. */
 type Kind = { list: readonly string[] } | 'files' | 'folders' | { ask: 'sessions' | 'destinations' } | undefined;
 
 function kindOf(word: string | readonly string[], lists: Candidates): Kind {
@@ -45,7 +45,7 @@ const flagKind = (flag: Flag, lists: Candidates): Kind => kindOf(flag.choices ??
 
 const namesOf = (flag: Flag): string[] => [flag.name, ...(flag.short === undefined ? [] : [flag.short])];
 
-/** One quoted word for sh-like shells. */
+/** Returns one quoted word for sh-like shells. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const HEAD = (shell: Shell, use: string): string =>
@@ -53,7 +53,7 @@ const HEAD = (shell: Shell, use: string): string =>
 
 // ---------------------------------------------------------------- bash and zsh
 
-/** The branches of `case "$command"`, each with what `printed` makes of one command. */
+/** Returns the branches of `case "$command"`, each with the result of `printed` for one command. */
 const branches = (table: readonly Entry[], printed: (entry: Entry) => string): string =>
   table
     .map(entry => [entry.command.name, printed(entry)])
@@ -69,7 +69,7 @@ function answerOf(kind: Kind): string {
   return `printf '%s\\n' ${kind.list.map(quoted).join(' ')}`;
 }
 
-/** Functions that bash and zsh share: they print the candidates, one a line. */
+/** Functions for bash and zsh: they print the candidates, one per line. */
 function posix(table: readonly Entry[], lists: Candidates): string {
   const flagValues = branches(table, ({ flags }) => {
     const valued = flags.filter(flag => flag.value !== undefined);

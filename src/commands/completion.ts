@@ -23,7 +23,7 @@ export function run(words: Words, io: Io): number {
   return 0;
 }
 
-/** For the scripts: candidates that are on this machine, one a line. Nothing when they cannot be read. */
+/** Prints the candidates of this machine for the scripts, one per line. Prints nothing if they cannot be read. */
 function printValues(kind: string, words: Words, io: Io): number {
   const folders = foldersOf(words, io);
   const store = existsSync(folders.state) ? openStore({ folder: folders.state, access: 'read' }) : undefined;
@@ -41,7 +41,10 @@ function printValues(kind: string, words: Words, io: Io): number {
   }
 }
 
-/** A shell may expand candidates, and senders of hooks choose the ids of sessions: only harmless characters are printed. */
+/**
+ * A shell may expand candidates, and senders of hooks choose the ids of sessions, so only harmless characters are
+ * printed.
+ */
 const PLAIN = /^[\w@+][\w.:@+-]{0,127}$/;
 
 function valuesOf(kind: string, store: Store | undefined, words: Words, io: Io): string[] {
@@ -53,7 +56,7 @@ function valuesOf(kind: string, store: Store | undefined, words: Words, io: Io):
 
 const noDocuments = { read: () => undefined, idsOf: () => [] };
 
-/** The newest first, and not more than a person wants to see. */
+/** The newest first, limited to a readable number. */
 const sessionsIn = (store: Store | undefined): string[] =>
   (store === undefined ? [] : recorded(store))
     .map(({ session }) => session)

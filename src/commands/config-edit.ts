@@ -1,4 +1,7 @@
-/** `config get`, `set` and `unset`: one key of the user's configuration file. The rest of the file stays byte for byte. */
+/**
+ * `config get`, `set` and `unset`: read and change one key of the user's configuration file. The rest of the file stays
+ * byte for byte.
+ */
 import { shownJson, shownValue } from '../config/config.ts';
 import { factsOf, isKey, type Key, keys } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -43,7 +46,7 @@ function keyOf(word: string | undefined): Key {
   throw new UsageError(`there is no key ${word}${meant === undefined ? '' : `; did you mean ${meant}?`}`);
 }
 
-/** A text as a value of the key: as it is, or read as JSON (numbers, switches, lists, tables). */
+/** Returns a text as a value of the key: unchanged, or parsed as JSON (numbers, switches, lists, tables). */
 function typedValue(key: Key, text: string): unknown {
   const { schema, text: kind } = factsOf(key);
   const isPlain = kind === 'text' || kind === 'word' || kind === 'path' || kind === 'pairs';
@@ -58,7 +61,7 @@ function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A plain text, as most values are.
+    // Most values are plain texts.
     return undefined;
   }
 }

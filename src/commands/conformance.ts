@@ -15,7 +15,7 @@ import {
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { table } from './text.ts';
 
-/** The place of the project's own samples, which the build adds. */
+/** The path of the project's own samples, which the build inserts. */
 declare const __SAMPLES__: readonly string[] | undefined;
 
 export function run(words: Words, io: Io): number {
@@ -73,7 +73,7 @@ function shippedSamples(): Readonly<Record<string, Readonly<Record<string, strin
 
 class UnreadSamples extends Error {}
 
-/** The given files, and files in the given folders whose names mark them as samples. */
+/** Returns the given files, and the files of the given folders whose names mark them as samples. */
 const textsIn = (paths: readonly string[]): [path: string, text: string][] =>
   paths.flatMap(filesIn).map(path => [path, read(() => readFileSync(path, 'utf8'), path)]);
 
@@ -131,7 +131,7 @@ const payloadOf = (value: unknown): unknown =>
     ? value.payload
     : value;
 
-/** Rows, with the session and the file's path as comments before them. */
+/** Reads rows that follow comments with the session and the file's path. */
 function transcriptIn(path: string, text: string): TranscriptSample {
   const [head = ''] = text.split(/^---- told$/m);
   const field = (name: string): string => new RegExp(`^# ${name}: (.*)$`, 'm').exec(head)?.[1] ?? '';

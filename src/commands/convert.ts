@@ -54,7 +54,7 @@ export async function run(words: Words, io: Io): Promise<number> {
 
 interface Order {
   file: string;
-  /** Undefined: a manifest is written. */
+  /** Undefined: the output is a manifest. */
   target: Target | undefined;
   choice: Choice;
   format: string;
@@ -82,14 +82,14 @@ const outcomesOf = (manifest: Manifest, encoded: ReturnType<typeof convertManife
       encoded === undefined ? 'keep' : (encoded.fit.hooks.find(each => each.index === index)?.outcome ?? 'exclude'),
   }));
 
-/** Whether a loss makes the exit code 1. */
+/** Returns true if a loss makes the exit code 1. */
 const counts = (severity: Loss['severity'], words: Words): boolean =>
   severity === 'error' || (words.flags['--strict'] === true && severity === 'warning');
 
 const canonicalText = (manifest: Manifest, format: string): string =>
   format === 'yaml' ? yamlText(spelled(manifest)) : jsonText(spelled(manifest));
 
-/** A line with its name precedes each of several files on standard output. */
+/** If several files go to standard output, a line with its name precedes each file. */
 const printed = ({ path, text }: NativeFile, files: number): string =>
   files > 1 ? `==> ${path} <==\n${text}\n` : text;
 
@@ -116,7 +116,7 @@ function write(files: readonly NativeFile[], folder: string, words: Words, io: I
   return [...texts.keys()];
 }
 
-/** The new text of a file, or why it cannot be written. */
+/** Returns the new text of a file, or the reason why it cannot be written. */
 function textFor(path: string, text: string, folder: string, force: boolean): string | { why: string } {
   const target = realPathOf(path);
   // A clone can contain a link to any file of the user.

@@ -58,7 +58,7 @@ interface Asked {
   isJson: boolean;
 }
 
-/** A destination that is configured, that sessions were pinned to, or that something waits for. */
+/** A destination that is configured, that sessions were pinned to, or that has waiting data. */
 interface Row {
   name: string;
   destination: Known;
@@ -85,7 +85,7 @@ function rowsIn(store: Store | undefined, { words, io, folders }: Asked): Row[] 
   return found.map(each => ({ ...each, name: names.get(each.destination.id) ?? each.destination.id }));
 }
 
-/** The destinations that a session from this folder would have, those included that hooks name. */
+/** Returns the destinations of a session from this folder, including those that hooks name. */
 export function configuredHere(words: Words, io: Io, folders: Folders): Destination[] {
   const asked = [undefined, ...providersNamed(standingsNamed({ ...words, flags: {} }, folders, io))];
   const found = asked.flatMap(provider => configuredIn(folders.config, io.cwd, provider).destinations);
@@ -121,7 +121,7 @@ async function list(asked: Asked): Promise<number> {
 const readStore = ({ state }: Folders): Store | undefined =>
   existsSync(state) ? openStore({ folder: state, access: 'read' }) : undefined;
 
-/** Why its data waits, where an answer of it says so. */
+/** The reason why its data waits, from its last answer. */
 function problemsOf({ destination }: Row, store: Store | undefined) {
   if (store === undefined || destination.signals === undefined) return [];
   const all = destinationsIn(store);
@@ -233,7 +233,10 @@ async function askDrop(asked: Asked): Promise<number> {
   });
 }
 
-/** Open sessions of a destination that is gone go on with the one that the same place of the configuration names now. */
+/**
+ * Open sessions of a removed destination continue with the destination that the same place of the configuration names
+ * now.
+ */
 function leavingOf({ destination, isConfigured }: Row, { words, io, folders }: Asked): Leaving {
   const heir = isConfigured
     ? undefined
@@ -270,7 +273,7 @@ async function askResend(asked: Asked): Promise<number> {
   });
 }
 
-/** The session with its settings, or, where its state was forgotten, with those that a new session would have. */
+/** Returns the session with its settings. If its state was removed, it gets the settings of a new session. */
 function stateToResend(store: Store, word: string, { words, io, folders }: Asked): SessionState | undefined {
   const found = named(recorded(store), word);
   const [session] = found;
@@ -301,8 +304,8 @@ async function change(asked: Asked, work: (store: Store) => Promise<number>): Pr
 }
 
 /**
- * The destination that a word names. Of several with one address, the one that is preferred: after a correction, the
- * former destination has the same address as the present one.
+ * Returns the destination that a word names. `prefer` selects one of several destinations with the same address: after
+ * a correction, the former and the present destination have one address.
  */
 function rowNamed(rows: readonly Row[], word: string, io: Io, isPreferred: (row: Row) => boolean): Row | undefined {
   const all = destinationsNamed(

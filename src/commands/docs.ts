@@ -1,4 +1,4 @@
-/** The documents in the package. Texts name them by their path in it, such as `docs/serve.md`. */
+/** The documents in the package. Texts name them by their path in the package, such as `docs/serve.md`. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { distFolder } from './place.ts';

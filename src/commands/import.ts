@@ -79,9 +79,9 @@ interface Order {
   /** The problems of files that could not be read, for `status`. */
   unread: readonly Problem[];
   which: { metrics: boolean; logsSinceMs: number };
-  /** A path was named that could not be imported. */
+  /** True if a given path could not be imported. */
   isLess: boolean;
-  /** Further members of the output of `--json`. */
+  /** More members of the output of `--json`. */
   more: { dry_run: boolean; passed_over: readonly PassedOver[]; parts: readonly Part[] };
 }
 
@@ -120,7 +120,7 @@ function showDryRun(order: Order): number {
   return isLess ? 1 : 0;
 }
 
-/** The import of all transcripts, for a program that shows the progress itself. `err` gets what went wrong. */
+/** Imports all transcripts, for a caller that shows the progress itself. Errors are written to `err`. */
 export function importOfAll(words: Words, io: Io) {
   const order = orderOf({ flags: { ...words.flags, '--all': true, '--json': true }, rest: [] }, io);
   return {
@@ -180,7 +180,7 @@ async function importAndDeliver(order: Order, progress: Progress): Promise<numbe
   return done.isInterrupted || waiting > 0 || order.isLess ? 1 : 0;
 }
 
-/** Imports under the lock. Undefined: another process has it. */
+/** Imports under the lock. Returns undefined if another process has the lock. */
 async function importAlone(order: Order, progress: Progress): Promise<Done | undefined> {
   const { state, config } = order;
   const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: 10_000 });
@@ -197,7 +197,7 @@ async function importAlone(order: Order, progress: Progress): Promise<Done | und
   }
 }
 
-/** The mistakes in the configuration because of which there is no destination. */
+/** Returns the errors in the configuration that leave the import without a destination. */
 export function mistakesIn(config: LoadedConfig): Problem[] {
   const { destinations, problems } = destinationsOf(config);
   if (destinations.length > 0 || config.values.enabled === false) return [];
@@ -305,7 +305,7 @@ function note(done: Done, imported: ImportRound, found: readonly Found[]): void 
   }
 }
 
-/** A number that no response states stays unknown. */
+/** A number that no response reports stays unknown. */
 const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
   more === undefined ? sum : (sum ?? 0) + more;
 

@@ -1,6 +1,6 @@
 /**
- * One input of `ingest`: a file, a packed file, or a stream. A file is read in parts from the place that its mark names;
- * a stream is read as it comes, and its writer waits when it is too fast.
+ * One input of `ingest`: a file, a packed file, or a stream. A file is read in parts from the offset in its mark. A
+ * stream is read as it arrives, and its writer blocks while it is too fast.
  */
 import { closeSync, createReadStream, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -15,20 +15,20 @@ const HEAD_BYTES = 1024;
 /** The longest value, as in a fragment. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** `idle`: nothing now, more may come. */
+/** `idle`: there is no event now, but more may arrive. */
 export type Read = { pieces: Generator<Piece> } | 'idle' | 'end';
 
 export interface Source {
-  /** As the person named it. */
+  /** The name of the input as the user wrote it. */
   name: string;
   /** The size of a file, for progress. */
   sizeBytes: number | undefined;
-  /** The place in the file from which this call reads. */
+  /** The offset in the file from which this call reads. */
   fromLine: number;
   read(): Promise<Read>;
-  /** What an input that has ended leaves behind. */
+  /** The rest of an input that has ended. */
   rest(): Generator<Piece>;
-  /** The mark to store when all events up to this place are recorded. Undefined for a stream. */
+  /** The mark to store when all events up to this offset are recorded. Undefined for a stream. */
   mark(piece: Piece): { id: string; mark: FileMark } | undefined;
   close(): void;
 }
@@ -50,7 +50,7 @@ export function streamSource(name: string, stream: Readable, waitMs: number): So
   };
 }
 
-/** Throws the error of the system when the file cannot be read. */
+/** Throws the system's error if the file cannot be read. */
 export function fileSource(name: string, path: string, known: Ingested, follows: boolean): Source {
   const isRegular = statSync(path).isFile();
   if (!isRegular) return streamSource(name, createReadStream(path), POLL_MS);
@@ -114,7 +114,7 @@ class OpenFile {
     return count === 0 ? undefined : buffer.subarray(0, count);
   }
 
-  /** A hash of the first bytes, none of them behind the place that was read. */
+  /** A hash of the first bytes. Bytes after the offset that was read are not included. */
   headAt(offset: number): { head: string; headBytes: number } {
     if (this.head.length < HEAD_BYTES) this.head = this.readHead();
     const headBytes = Math.min(offset, this.head.length);
@@ -125,7 +125,7 @@ class OpenFile {
     return headBytes <= this.head.length && hexDigestOf(this.head.subarray(0, headBytes)) === head;
   }
 
-  /** The file was truncated, or another file has its path now and this one was read to its end. */
+  /** The file was truncated, or it was read to its end and another file has its path now. */
   isReplaced(offset: number): boolean {
     const { ino, size } = fstatSync(this.fd);
     if (size < offset) return true;

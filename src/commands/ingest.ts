@@ -1,6 +1,6 @@
 /**
- * `ingest`: events of the standards, from files and streams of any length. It reads a batch, records it in one round
- * together with the mark of its file, and lets the destinations take what was made before it reads further.
+ * `ingest`: records events of the standards from files and streams of any length. It reads a batch, records it in one
+ * round together with the mark of its file, and delivers the resulting data before it reads further.
  */
 import { resolve } from 'node:path';
 import { deliver } from '../deliver/deliver.ts';
@@ -32,9 +32,9 @@ import { fileSource, type Source, streamSource } from './ingest-source.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
-/** The most that one round records. */
+/** The largest number of events in one round. */
 const ROUND = { events: 2_000, bytes: 4 * 1024 * 1024 };
-/** Rounds between two deliveries: what is made must be sent before more is made. */
+/** The number of rounds between two deliveries, so that data is sent before more is produced. */
 const ROUNDS = 8;
 /** Items that wait for a destination. Above this number, reading pauses, because the outbox has a limit. */
 const MOST_WAITING = 100_000;
@@ -61,7 +61,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
 }
 
-/** The counts of one input. `read` is the sum of the others. */
+/** The counts of one input. `read` is the sum of the other counts. */
 interface Counts {
   read: number;
   recorded: number;
@@ -81,7 +81,7 @@ interface BadEvent extends Fault {
   file: string;
 }
 
-/** A value of an input on its way into a round. */
+/** A value of an input that is not recorded yet. */
 interface Given {
   input: Input;
   piece: Piece;
@@ -102,7 +102,7 @@ class Ingest {
   private readonly unread: { file: string; why: string }[] = [];
   private readonly faults: BadEvent[] = [];
   private readonly problems: Problem[] = [];
-  /** Values that were read and are in no round yet. */
+  /** Values that were read and are not in a round yet. */
   private given: Given[] = [];
   private givenBytes = 0;
   private sent = 0;
@@ -123,7 +123,7 @@ class Ingest {
     this.folders = foldersOf(words, io);
   }
 
-  /** Opens the inputs. False when there is nothing to read. */
+  /** Opens the inputs. Returns false if there is no input. */
   open(): boolean {
     const names = this.words.rest.length === 0 ? ['-'] : [...new Set(this.words.rest)];
     if (names.includes('-') && this.io.isTerminal && this.words.rest.length === 0)
@@ -284,7 +284,7 @@ class Ingest {
     };
     const marks = new Map<string, FileMark>();
     for (const { input, piece, fault } of part) {
-      // Its writer may still be at work on the last line.
+      // The writer may not have completed the last line yet.
       const marked = piece.isOpen && fault !== undefined ? undefined : input.source.mark(piece);
       if (marked !== undefined) marks.set(marked.id, marked.mark);
     }

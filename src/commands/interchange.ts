@@ -49,12 +49,13 @@ export interface Hooks {
   losses: readonly Loss[];
   from: string;
   /**
-   * The number of entries that call otel-hooks. They are left out: they name this agent, and `enable` writes others.
+   * The number of entries that call otel-hooks. They are left out, because they name this agent, and `enable` writes
+   * entries for the other agent.
    */
   leftOut: number;
 }
 
-/** The hooks of a file in any format; undefined after the reason was printed. */
+/** Returns the hooks of a file in any format. On an error, it prints the reason and returns undefined. */
 export async function hooksIn(
   file: string,
   from: string | undefined,
@@ -88,7 +89,7 @@ const onlyOursText = (name: string): string =>
 
 const ENABLE = '  next: otel-hooks enable --tool AGENT writes those of another agent.\n';
 
-/** Undefined after the reason was printed. */
+/** On an error, it prints the reason and returns undefined. */
 export async function read(file: string, io: Io): Promise<string | undefined> {
   try {
     return await textOf(file, io);
@@ -141,7 +142,7 @@ async function textOf(file: string, io: Io): Promise<string> {
   return text;
 }
 
-/** Prints why a text is no manifest. */
+/** Prints the reason why a text is not a manifest. */
 function manifestIn(text: string, name: string, io: Io): Manifest | undefined {
   const validation = hookInterchange.validation(name, { interchange: known });
   validation.write(text);

@@ -55,7 +55,7 @@ const flagLines = ({ name, short, value, summary }: Flag): string[] => [
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-/** Escapes what roff would read as a command: backslashes, dashes, and a dot or a quote at the start of a line. */
+/** Escapes characters that roff would interpret: backslashes, dashes, and a dot or a quote at the start of a line. */
 const roff = (text: string): string =>
   text
     .replaceAll('\\', '\\e')

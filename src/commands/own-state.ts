@@ -1,4 +1,4 @@
-/** Commands that change the state folder work under the lock of deliveries. */
+/** Commands that change the state folder hold the lock of deliveries. */
 import { keepOf } from '../deliver/state-limits.ts';
 import { VERSION } from '../lib/version.ts';
 import { takeLock } from '../store/lock.ts';
@@ -8,7 +8,7 @@ import type { Folders } from './place.ts';
 
 const WAIT_MS = 10_000;
 
-/** Undefined: another process has the lock and did not hand it over. A message was printed. */
+/** Returns undefined and prints a message if another process has the lock and does not release it. */
 export async function withOwnState<T>(
   { state, config }: Pick<Folders, 'state' | 'config'>,
   io: Io,
@@ -32,7 +32,7 @@ export async function withOwnState<T>(
   }
 }
 
-/** Asks before a change that was shown. `--yes` answers. */
+/** Asks before a change that was shown. `--yes` answers the question. */
 export async function isAgreed(words: Words, io: Io, question: string): Promise<boolean> {
   if (words.flags['--yes'] !== undefined) return true;
   if (!io.isTerminal || words.flags['--json'] !== undefined) throw new NoTerminal('--yes');

@@ -9,11 +9,11 @@ export async function paged(text: string, words: Words, io: Io): Promise<void> {
   if (pager === undefined || !(await ranPager(pager, forTerminal(text), io))) io.out(text);
 }
 
-/** Undefined where the text is printed as it is. */
+/** Returns undefined if the text is printed without a pager. */
 function pagerOf(text: string, words: Words, io: Io): string | undefined {
   const { rows = 0, env, platform } = io;
   if (!(io.isOutTerminal ?? io.isTerminal) || words.flags['--no-pager'] !== undefined) return undefined;
-  // The prompt of the shell takes a line, too.
+  // The prompt of the shell needs a line as well.
   if (rows > 0 && text.split('\n').length < rows) return undefined;
   const named = env.PAGER?.trim();
   if (named !== undefined) return named === '' || named === 'cat' ? undefined : named;
@@ -23,7 +23,7 @@ function pagerOf(text: string, words: Words, io: Io): string | undefined {
 /** The exit codes of a shell when the program does not exist. */
 const noProgram: readonly (number | null)[] = [126, 127];
 
-/** False when the pager did not start. */
+/** Returns false if the pager did not start. */
 function ranPager(pager: string, text: string, { env }: Io): Promise<boolean> {
   return new Promise(settled => {
     // F: quit when it fits the screen, R: colors, X: leave the text on the screen.
@@ -41,7 +41,7 @@ function ranPager(pager: string, text: string, { env }: Io): Promise<boolean> {
     };
     child.on('error', () => end(false));
     child.on('close', code => end(!noProgram.includes(code)));
-    // A reader that quits early has read enough.
+    // The user may quit the pager before the end of the text.
     child.stdin.on('error', ignored);
     child.stdin.end(text);
   });

@@ -139,7 +139,10 @@ function ownFolder(folder: string): void {
   if (why !== undefined) throw new UsageError(`--raw takes a folder of your own, not ${folder}: ${why}`);
 }
 
-/** A file of an earlier preview is replaced, never written into: it could be a link, or readable by other users. */
+/**
+ * A file of an earlier preview is replaced and never overwritten in place: it could be a link, or readable by other
+ * users.
+ */
 function writeAnew(file: string, bytes: Uint8Array): void {
   const beside = `${file}.${randomBytes(6).toString('hex')}`;
   try {
@@ -195,7 +198,7 @@ function itemsOf(signal: Request['signal'], body: Json): string[] {
   let before = '';
   for (const part of listOf(resourceSpans ?? resourceLogs ?? resourceMetrics)) {
     const resource = attributesOf(fieldsOf(part.resource).attributes);
-    // Each of the joined bodies names it.
+    // Each of the joined bodies states it.
     if (resource.join() !== before) lines.push('  resource', ...resource);
     before = resource.join();
     for (const scope of listOf(part.scopeSpans ?? part.scopeLogs ?? part.scopeMetrics)) {

@@ -1,7 +1,7 @@
 /**
- * The problems that are true now. Problems of sessions and deliveries are noted when they occur, because no person reads
- * the output of a detached process. Here each noted problem is compared with the present: one that was solved is not
- * shown, and one that cannot be compared is shown for a week, or until `otel-hooks prune --problems`.
+ * Finds the problems that exist now. Problems of sessions and deliveries are stored when they occur, because no person
+ * reads the output of a detached process. Each stored problem is compared with the present state: a solved problem is
+ * not shown, and a problem that cannot be compared is shown for a week, or until `otel-hooks prune --problems`.
  */
 import { existsSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -55,7 +55,7 @@ function isTrueNow({ problem, lastMs }: NotedProblem, store: Store, present: Pre
   if (present.io.now() - lastMs >= NEWS_MS) return false;
   if (isOfPin(problem)) return isStillConfigured(problem, lastMs, present);
   switch (problem.code) {
-    // The files in quarantine and the metric states show it as long as it is true.
+    // The files in quarantine and the metric states show it as long as it exists.
     case 'delivery-rejected':
       return false;
     case 'fragment-failed':
@@ -70,16 +70,16 @@ function isTrueNow({ problem, lastMs }: NotedProblem, store: Store, present: Pre
 }
 
 /**
- * A problem that a session had with its configuration. Where a file is named, the file is read again. A variable of a
- * hook cannot be read here: the next session from the same folder removes its problem. Anything else may be over once
- * the user's file was changed.
+ * Returns true if a problem of a session's configuration still exists. If the problem names a file, the file is read
+ * again. A variable of a hook cannot be read here: the next session from the same folder removes its problem. All other
+ * problems may be solved once the user's file has changed.
  */
 function isStillConfigured(problem: Problem, lastMs: number, { folders, now, io }: Present): boolean {
   const { config } = folders;
   const isSame = (other: Problem): boolean =>
     other.code === problem.code && keyOf(other) === keyOf(problem) && fileOf(other) === fileOf(problem);
   if (now.some(isSame)) return false;
-  // The file that it names is another one than the hooks read.
+  // The variable names another file than the one that the hooks read.
   if (problem.code === 'config-place') return true;
   if ('variable' in problem && problem.variable !== undefined) return true;
   if ('from' in problem && /^(environment|flag|--)/.test(problem.from)) return true;
@@ -118,7 +118,7 @@ function refusedInQuarantine(store: Store): Problem[] {
   return [...counts.values()];
 }
 
-/** The reasons why data waits. If no data waits, a failure of the past is no problem any more. */
+/** The reasons why data waits. Without waiting data, a past failure is not a problem. */
 function waitingProblems(store: Store): Problem[] {
   const all = destinationsIn(store);
   const standing = store.read(documents.ship) ?? noStanding;
@@ -132,7 +132,7 @@ function waitingProblems(store: Store): Problem[] {
 
 // ---------------------------------------------------------------- hooks
 
-/** A later hook was recorded, so the reason of the failure is gone. */
+/** A later hook was recorded, so the cause of the failure no longer exists. */
 function hookProblems(store: Store, { folders, io }: Present): Problem[] {
   const signs = store.hookProblems();
   if (signs.length === 0) return [];
@@ -150,7 +150,7 @@ function hookProblems(store: Store, { folders, io }: Present): Problem[] {
 const arrivedMs = (store: Store, key: string): number =>
   (store.session(key)?.state as SessionState | undefined)?.arrivedMs ?? 0;
 
-/** Too little space for a large hook and for a round. */
+/** There is too little space for a large hook and for a round. */
 const LEAST_BYTES = 64 * 1024;
 
 function isDiskFull(folder: string): boolean {

@@ -1,7 +1,7 @@
 /**
- * Tries the hook of an agent: runs the command of its settings file as the agent would, with the first event of a
- * session of its own. The process that hooks start then takes the event to the journal. Nothing is sent: the session is
- * pinned to a configuration without destinations.
+ * Tries the hook of an agent: runs the command of its settings file as the agent would, with the first event of a trial
+ * session. The process that hooks start then takes the event to the journal. Nothing is sent: the session is pinned to
+ * a configuration without destinations.
  *
  * Constraint: settings of a project come with a clone, and its author may have written any text that looks like an
  * entry of ours. So the text that runs is computed, never read from the file: if the file differs from the text that
@@ -26,7 +26,7 @@ import { trialSession } from '../view/trial-sessions.ts';
 
 export type Proof =
   | { ok: true; event: string; type: string; session: string; tookMs: number }
-  /** `isTried` false: the files are right, but this machine cannot run the program that they name. */
+  /** False: the files are correct, but this machine cannot run the program that they name. */
   | { ok: false; isTried?: false; why: string; next: string };
 
 const PATIENCE_MS = 15_000;
@@ -36,7 +36,7 @@ const LOOK_EVERY_MS = 40;
 export interface HookRun {
   file: string;
   event: string;
-  /** For a person to read. */
+  /** The command as text, for the user. */
   command: string;
   program: string;
   args: readonly string[];
@@ -47,7 +47,7 @@ export interface HookRun {
 type Failed = Extract<Proof, { ok: false }>;
 const failed = (why: string, next: string): Failed => ({ ok: false, why, next });
 
-/** Runs nothing. Fails if a file differs from the text that this version writes here. */
+/** Runs no program. Fails if a file differs from the text that this version writes on this machine. */
 export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, nowMs: number): HookRun | Failed {
   const { agent, platform, scope, places } = setup;
   const { settings } = agent;
@@ -74,7 +74,7 @@ export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, now
   if (inFile.join('\0') !== args.join('\0')) return differs;
   const command = args.at(-1) ?? '';
   const common = { file: entry.file, event, command, payload, env: safe };
-  // Its whole text is the text that this version writes; otherwise it would be stale.
+  // Its text is the text that this version writes; otherwise it would be stale.
   const isItself = settings.runs.posix === 'itself' && platform !== 'win32';
   return isItself ? { ...common, program: entry.file, args: [] } : { ...common, program, args };
 }
@@ -112,7 +112,7 @@ export async function prove(
   return failed('nothing came to the journal', 'otel-hooks status');
 }
 
-/** The type of the first event in a session's journal, once there is one. */
+/** Returns the type of the first event in a session's journal, as soon as it exists. */
 function firstTypeIn(state: string, key: string): string | undefined {
   const store = openStore({ folder: state, access: 'read' });
   try {

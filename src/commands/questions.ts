@@ -8,7 +8,7 @@ const MOST_TRIES = 5;
 
 export const isEndpoint = (text: string): boolean => /^https?:/i.test(text) && URL.canParse(text);
 
-/** Undefined: none of them. */
+/** Undefined: the user chose none of them. */
 export async function askAgents(
   io: Io,
   found: readonly Agent[],
@@ -27,7 +27,7 @@ export async function askAgents(
   });
 }
 
-/** The endpoint; undefined: everything stays on this machine. */
+/** Returns the endpoint; undefined: all data stays on this machine. */
 export async function askDestination(io: Io): Promise<string | undefined> {
   io.out(
     [
@@ -46,7 +46,7 @@ export async function askDestination(io: Io): Promise<string | undefined> {
   });
 }
 
-/** The one question before a change. The default is no. */
+/** Asks before a change. The default is no. */
 export const mayChange = (io: Io, diff: () => string): Promise<boolean> => isAgreed(io, 'Change this?', diff);
 export const mayRemove = (io: Io, diff: () => string): Promise<boolean> => isAgreed(io, 'Remove this?', diff);
 

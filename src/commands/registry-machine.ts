@@ -1,4 +1,4 @@
-/** The commands about this machine: data that waits, data that is stored, the configuration and the shell. */
+/** The commands about this machine: waiting data, stored data, the configuration and the shell. */
 import type { Command } from './command.ts';
 
 export const commandsOfMachine: Command[] = [

@@ -1,4 +1,4 @@
-/** Every command: its help text is here, and its code is loaded when it is called. */
+/** The table of all commands with their help texts. The code of a command is loaded when it is called. */
 import { exampleAgent } from '../agents/index.ts';
 import type { Command, Flag } from './command.ts';
 import { commandsOfMachine } from './registry-machine.ts';

@@ -36,7 +36,7 @@ export function sarifOf(reports: readonly Report[], { rules, title, version }: S
   };
 }
 
-/** A path is a URI reference there: relative ones stay so, and are resolved against the checkout. */
+/** A path is a URI reference in SARIF. Relative paths stay relative to the checkout. */
 function locationOf(name: string, { line, column, field }: Finding): object {
   const uri = name.split(/[\\/]/).map(encodeURIComponent).join('/');
   return {

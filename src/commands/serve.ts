@@ -16,7 +16,7 @@ import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder, foldersOf } from './place.ts';
 import { problemText } from './text.ts';
 
-/** How long a stop waits for requests. Service managers kill later than this. */
+/** The time for which a stop waits for requests. It is shorter than the time limits of service managers. */
 const ANSWERS_MS = 5_000;
 const ROUND_MS = 10_000;
 
@@ -56,7 +56,7 @@ interface Serving {
   rate: number;
   tls: Tls | undefined;
   signers: readonly KeyObject[] | undefined;
-  /** The token's file. */
+  /** The file of the token. */
   file: string;
   isGiven: boolean;
   isJson: boolean;
@@ -69,7 +69,7 @@ async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
   const isPlain = tls === undefined && words.flags['--tls-elsewhere'] === undefined;
   if (isPlain && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });
   const { state, config } = foldersOf(words, io);
-  // Makes the state folder if it is missing, and checks that it belongs to this user.
+  // Creates the state folder if it is missing, and checks that it belongs to this user.
   openStore({ folder: state, access: 'own' }).close();
   const token = isGiven ? openGivenToken(file) : openToken(file);
   const unsafe = token.problem();

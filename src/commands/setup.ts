@@ -1,6 +1,6 @@
 /**
- * `enable` and `disable`: choose agents, plan the change, show it, ask once, make it. `enable` then runs the written hooks and
- * tries the destination.
+ * `enable` and `disable`: select agents, plan the change, show it, ask once, and execute it. `enable` then runs the
+ * written hooks and tries the destinations.
  */
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { agents } from '../agents/index.ts';
@@ -42,7 +42,7 @@ interface Order {
   provider: string | undefined;
   isJson: boolean;
   isDry: boolean;
-  /** Whether questions are asked. */
+  /** True if questions are asked. */
   asks: boolean;
 }
 
@@ -110,7 +110,7 @@ const commonOf = ({ folders, io, scope, action, provider }: Order): Omit<Setup, 
   provider,
 });
 
-/** Asked only when an agent is set up anew: otherwise the person has answered before. */
+/** The question is asked only if a new agent is set up. Otherwise the user has answered it before. */
 async function lacksDestination(order: Order, chosen: readonly Agent[]): Promise<boolean> {
   if (order.action !== 'enable' || order.endpoint !== undefined || order.words.flags['--openhook']) return false;
   const standings = chosen.map(agent => standingOf({ ...commonOf(order), agent }));
@@ -136,7 +136,7 @@ function planned(order: Order, chosen: readonly Agent[]): Whole {
     }
     const found = standingOf({ ...common, agent });
     const standing = found && 'events' in found ? found : undefined;
-    // Hooks that are renewed without --provider keep the one that they name.
+    // Without --provider, renewed hooks keep the provider that they name.
     const setup = { ...common, agent, provider: common.provider ?? standing?.provider };
     const made = planSetup(setup);
     if (made.ok) whole.planned.push({ setup, plan: made.plan, standing });
@@ -177,7 +177,7 @@ function show({ action, words, io }: Order, { planned, config }: Whole, temporar
 
 const diffOf = ({ planned }: Whole): string => planned.map(({ plan }) => plan.diff).join('');
 
-/** Ctrl-C waits until a file is written: no change is left half made. */
+/** Ctrl-C takes effect after a file is written, so that no change stays incomplete. */
 async function carryOut(order: Order, whole: Whole, temporary: Problem | undefined): Promise<number> {
   const stop = interruptible();
   try {
@@ -189,7 +189,7 @@ async function carryOut(order: Order, whole: Whole, temporary: Problem | undefin
   }
 }
 
-/** The plans that were carried out. */
+/** The executed plans. */
 function applyAll({ action, folders, io, isJson }: Order, whole: Whole): Planned[] {
   const done: Planned[] = [];
   const apply = (plan: Plan): boolean => {
@@ -211,7 +211,7 @@ function applyAll({ action, folders, io, isJson }: Order, whole: Whole): Planned
   return done;
 }
 
-/** Runs the written hooks, and asks the destinations whether they take data. */
+/** Runs the written hooks, and checks that the destinations accept data. */
 async function tryAll(
   order: Order,
   whole: Whole,
@@ -224,7 +224,7 @@ async function tryAll(
     if (stop.isAsked()) return [];
     each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now(), stop.isAsked);
     if (stop.isAsked()) return [];
-    // A file that the whole project shares may be written on a machine where otel-hooks itself is not installed.
+    // A file that is shared in a project may be written on a machine on which otel-hooks is not installed.
     if (!each.proof.ok && each.proof.isTried !== false) whole.failed = true;
     if (!isJson) (each.proof.ok ? io.out : io.err)(proofText(each.setup.agent, each.proof));
   }
@@ -321,7 +321,7 @@ function scopeNamed(words: Words): Scope | undefined {
   return given[0];
 }
 
-/** The named agents; otherwise the installed ones, or those that have our hooks. Undefined: the person chose none. */
+/** Returns the named agents, otherwise the installed ones, or those with our hooks. Undefined: the user chose none. */
 async function chosenAgents(order: Order): Promise<readonly Agent[] | undefined> {
   const { action, words, io, scope, asks, isJson } = order;
   const named = flagText(words, '--tool');

@@ -35,7 +35,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     }
     const all = store === undefined ? [] : recorded(store);
     const meant = named(all, wanted);
-    // A trial is only shown if the word is its whole id, or fits trials only.
+    // A trial is only shown if the word is its whole id, or matches only trials.
     const own = meant.filter(({ session }) => !isTrial(session));
     const found = own.length > 0 && words.flags['--all'] === undefined ? own : meant;
     const missed = unnamed(found, wanted);
@@ -54,7 +54,7 @@ export async function run(words: Words, io: Io): Promise<number> {
 /** Enough for one screen. */
 const USUAL_LIMIT = 20;
 
-/** Without --limit, programs get every session. */
+/** Without --limit, the output for programs has every session. */
 function limitOf(words: Words): number {
   const limit = flagText(words, '--limit');
   if (limit === undefined) return words.flags['--json'] ? Number.POSITIVE_INFINITY : USUAL_LIMIT;
@@ -65,14 +65,14 @@ function limitOf(words: Words): number {
 interface Asked {
   limit: number;
   sinceMs: number;
-  /** Also the sessions that only tried the hooks. */
+  /** Includes the sessions that only tried the hooks. */
   trials: boolean;
 }
 
 interface Listed {
-  /** The newest first. */
+  /** In order of time, the newest first. */
   sessions: IndexedSession[];
-  /** The number of sessions that fit `--since`, listed or not. */
+  /** The number of sessions that match `--since`, listed or not. */
   all: number;
   /** The number of omitted trials of the hooks. */
   trials: number;

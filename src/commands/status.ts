@@ -124,7 +124,7 @@ const silentIn = ({ found, folders }: SetUp, store: Store | undefined, io: Io): 
 const newerIn = ({ found, folders }: SetUp, store: Store | undefined, io: Io): Problem[] =>
   newerAgents(found, store, surroundingsOf(folders, io));
 
-/** If no agent is set up, the step before is shown already. */
+/** If no agent is set up, the previous step is already shown. */
 const newText = (state: string, isSetUp: boolean): string =>
   `\nNothing has been received yet: there is no ${state}.\n${isSetUp ? '  next: start a session of the agent\n' : ''}`;
 
@@ -201,7 +201,7 @@ interface Lasts {
   lastProblem?: { at: string; problem: Problem };
 }
 
-/** `lastProblem` is the newest of the noted problems that still exist. */
+/** `lastProblem` is the newest stored problem that still exists. */
 function lastsIn(store: Store, problems: readonly Problem[]): Lasts {
   const times = Object.entries(store.read(documents.ship)?.taken ?? {});
   const present = new Set(problems.map(problem => JSON.stringify(problem)));
@@ -282,7 +282,7 @@ function reasonsText(counts: Readonly<Record<string, number>>): string {
 const tookText = (at: string | undefined, nowMs: number): string =>
   at === undefined ? '' : `, last took something ${agoOf(at, nowMs)}`;
 
-/** A duration in words. */
+/** Returns a duration in words. */
 function agoOf(at: string, nowMs: number): string {
   const seconds = Math.round((nowMs - Date.parse(at)) / 1_000);
   if (seconds < 0) return `at ${at}`;

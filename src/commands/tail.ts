@@ -39,7 +39,7 @@ export async function run(words: Words, io: Io): Promise<number> {
         const last = lastOf(store, lines, isWanted);
         store.close();
         print(last);
-        // Events that arrived between the two looks are in both.
+        // Events that arrived between the two reads are in both results.
         for (const { event_id } of last) past.add(event_id);
         if (!isFirst) io.err('otel-hooks: waiting for events. Ctrl-C ends.\n');
       }
@@ -52,7 +52,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
 }
 
-/** Whether a session has exactly this id: then longer ids that begin with it are other sessions. */
+/** True if a session has exactly this id: then longer ids that begin with it belong to other sessions. */
 const isWholeId = (store: Store, id: string | undefined): boolean =>
   id !== undefined && recorded(store).some(({ session }) => session === id);
 

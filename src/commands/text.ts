@@ -1,4 +1,4 @@
-/** Small pieces of text that several commands print. */
+/** Short texts that several commands print. */
 import { asShown } from '../lib/shown.ts';
 import { explain, type Problem } from '../problems/problem.ts';
 import { cutTo, type Drawing } from '../view/tree.ts';
@@ -9,14 +9,14 @@ export const problemText = (problem: Problem): string => {
   return `otel-hooks: ${asShown(withPaths(what))}\n  next: ${asShown(withPaths(next))}\n`;
 };
 
-/** A number with its word in the singular or plural. */
+/** Returns a number with its noun in the singular or plural. */
 export const countOf = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** A path with `~` for the home folder. */
+/** Returns a path with `~` for the home folder. */
 export const shownPath = (path: string, home: string): string =>
   home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 
-/** Rows with aligned columns; the last column is cut only by the width of the terminal. */
+/** Returns rows with aligned columns. Only the width of the terminal limits the last column. */
 export function table(cells: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
   const rows = cells.map(row => row.map(asShown));
   const widths: number[] = [];

@@ -27,14 +27,14 @@ import { mayRemove } from './questions.ts';
 import { surroundingsOf } from './setup.ts';
 import { problemText, shownPath, table } from './text.ts';
 
-/** A delivery hands over after its round and the request that is under way. */
+/** A delivery releases the lock after its round and its current request. */
 const HANDOVER_MS = 15_000;
-/** A delivery that has handed over ends at once. */
+/** A delivery that has released the lock ends at once. */
 const DELIVERY_MS = 1_000;
 /** A server answers its present requests and ends its round. */
 const SERVER_MS = 20_000;
 const LOOK_MS = 50;
-/** How long a process that hooks have just started may take until it makes its folder. */
+/** The time that a process that hooks have just started may need until it creates its folder. */
 const SETTLING_MS = 300;
 const MOST_REMOVALS = 10;
 
@@ -53,7 +53,7 @@ interface Uninstallation {
   state: string;
   data: string;
   settings: Restorations;
-  /** Looks at the settings again. */
+  /** Reads the settings again. */
   plan: () => Restorations;
   scripts: string[];
   folders: Folder[];
@@ -62,7 +62,7 @@ interface Uninstallation {
   owner: ProcessId | undefined;
 }
 
-/** A step that failed, as a sentence and a next step. */
+/** A failed step, as a sentence and a next step. */
 interface Left {
   path: string;
   why: string;
@@ -146,7 +146,7 @@ function contentsOf(folder: string): { files: number; sizeBytes: number } {
       sum.sizeBytes += lstatSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0;
     }
   } catch {
-    // A part of it cannot be read, or was removed meanwhile. The sum is only shown to the person.
+    // A part of it cannot be read, or was removed meanwhile. The sum is only shown to the user.
   }
   return sum;
 }
@@ -246,7 +246,7 @@ async function remove(whole: Uninstallation): Promise<Left[]> {
   }
 }
 
-/** A file that a killed change left is restored first, and then with the others. */
+/** A file of an interrupted change is restored first. Our hooks are then removed from it, as from all other files. */
 function settledSettings({ data, settings, plan }: Uninstallation): Restorations {
   return settleInterrupted(data) ? plan() : settings;
 }
@@ -259,13 +259,13 @@ const leftOf = (problem: SetupProblem): Left => ({
 
 interface Stopped {
   lock?: Lock;
-  /** A process that did not end: then nothing is removed. */
+  /** A process did not end, so nothing is removed. */
   isAtWork?: Left;
-  /** The state folder is not one that we may change. */
+  /** This process must not change the state folder. */
   unusable?: Left;
 }
 
-/** Takes the lock, and ends a server, which would take it back. */
+/** Takes the lock, and ends a server, because a server would take the lock again. */
 async function stopDelivery({ state, owner }: Uninstallation): Promise<Stopped> {
   if (!isThere(state)) return {};
   let lock: Lock | undefined;
@@ -303,8 +303,8 @@ async function isGoneWithin(owner: ProcessId, ms: number): Promise<boolean> {
 }
 
 /**
- * Hooks that began before their script was removed still write an event, and may start a delivery, which makes the
- * folder again. They get a moment to end, and the next try removes their files.
+ * Hooks that began before their script was removed still write an event, and may start a delivery, which creates the
+ * folder again. They get a moment to end, and the next attempt removes their files.
  */
 async function removeStateFolder(state: string): Promise<Left[]> {
   for (let tries = 1; ; tries += 1) {

@@ -3,9 +3,9 @@
  * ours), flags. Texts are the input; values with their origins are the output, with one problem for each value that
  * could not be used.
  *
- * A project's file comes with a clone, so its author is a stranger. Without consent it may reduce and label the data
- * that leaves, but never decide where data goes or what is read. Credentials are sent only to the hosts for which they
- * were set (`bound`).
+ * A project's file comes with a clone, so its author is untrusted. Without consent it may reduce and label the data
+ * that leaves the machine, but never decide where data goes or which files are read. Credentials are sent only to the
+ * hosts for which they were set (`bound`).
  */
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
@@ -30,7 +30,7 @@ export type Origin = 'default' | 'global file' | 'project file' | `environment $
 
 export interface Config {
   values: Values;
-  /** The origins of the keys that have a value. */
+  /** The origins of all keys with a value. */
   origins: { [K in Key]?: Origin };
   sampler: Sampler;
   limits: Limits;
@@ -40,7 +40,7 @@ export interface Config {
   bound: { [K in Key]?: readonly string[] };
   /** The settings of a project's file that need consent, whether or not consent was given. */
   beyond: Beyond[];
-  /** The key of the project's file that keeps spans from leaving. */
+  /** The key of the project's file that keeps spans on this machine. */
   silencedBy: Key | undefined;
   problems: Problem[];
 }
@@ -74,7 +74,7 @@ export function resolve(input: ConfigInput): Config {
   const taken = new TakenValues(input.home);
   for (const layer of layersOf(input, problems, beyond)) taken.take(layer);
   const { values, origins, attributes, bound } = taken;
-  // Each value went through its own schema.
+  // Each value was checked by its own schema.
   const resolved = values as Values;
   if (wordsOf(resolved.provider).includes('datadog')) labelForDatadog(resolved, origins, attributes);
   if (Object.keys(attributes).length > 0) resolved.attributes = attributes;
@@ -148,7 +148,7 @@ function labelForDatadog(values: Values, origins: Config['origins'], attributes:
   if (environment !== undefined) attributes['deployment.environment.name'] ??= environment;
 }
 
-/** A value as `config` may show it. */
+/** Returns a value in the form that `config` shows. */
 export function shownValue(key: Key, value: unknown): string {
   if (value === undefined) return 'not set';
   if (factsOf(key).secret) {
@@ -162,7 +162,7 @@ export function shownValue(key: Key, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The same for programs: a number stays a number, and a list a list. */
+/** Returns the same for programs: a number stays a number, and a list stays a list. */
 export const shownJson = (key: Key, value: unknown): unknown =>
   typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
 
@@ -274,11 +274,11 @@ function shareOf(sampler: unknown, ratio: unknown): number {
   return kind === 'traceidratio' && typeof ratio === 'number' ? ratio : 1;
 }
 
-/** The person, the place and the program: no label of a project may set them. */
+/** The person, the place and the program. A project must not set these attributes. */
 const IDENTITY =
   /^(service\.(name|instance\.id)$|(enduser|user|host|os|device|process|telemetry|otel|otel_hooks|agent_hooks|gen_ai)\.)/;
 
-/** The attributes that a project's file adds. One that would replace an existing attribute is refused. */
+/** Returns the attributes that a project's file adds. An attribute that would replace an existing one is refused. */
 function withoutTaken(
   entry: Entry,
   below: ReadonlyMap<Key, unknown>,
@@ -310,7 +310,10 @@ function silencedBy(values: Values, origins: Config['origins'], { kind, ratio }:
   return isOff && origins['trace.sampler'] === 'project file' ? 'trace.sampler' : undefined;
 }
 
-/** A project may switch itself off, but not on again; it may reduce the data that leaves, never add to it. */
+/**
+ * A project may switch otel-hooks off, but not on again. It may reduce the data that leaves the machine, but never add
+ * to it.
+ */
 function isHarmless({ key, value }: Entry, own: unknown): boolean {
   const { project } = factsOf(key);
   // A value that does not fit is a problem of its own, and sets nothing.
@@ -319,17 +322,17 @@ function isHarmless({ key, value }: Entry, own: unknown): boolean {
 }
 
 /**
- * The file comes with a clone, so its author is a stranger: its size and depth are limited before the recursive parser
+ * The file comes with a clone, so its author is untrusted. Its size and depth are limited before the recursive parser
  * reads it.
  */
 const BOUNDS = { depth: 32, parts: 10_000 };
-/** Each unknown key is a problem with a suggestion; of more keys only the number is a problem. */
+/** Each unknown key is a problem with a suggestion. Above a limit, one problem states the number of keys. */
 const MOST_UNKNOWN_KEYS = 20;
 const LONGEST_KEY = 100;
 
 /**
- * The file's settings, each with its line. Comments and trailing commas are allowed. Of a repeated key the last one
- * counts.
+ * Returns the file's settings, each with its line. Comments and trailing commas are allowed. If a key is repeated, the
+ * last value counts.
  */
 function readFile({ file, text }: { file: string; text: string }, problems: Problem[]): Entry[] {
   const plain = text.replace(/^\uFEFF/, '');
@@ -395,7 +398,7 @@ const groups = [
   ),
 ];
 
-/** The key or group that was probably meant: a typing error, or a key without its group. */
+/** Returns the key or group that the user probably meant: the key has a typing error, or lacks its group. */
 function nearestKey(key: string): string | undefined {
   const meant = nearest(
     key,
@@ -450,7 +453,7 @@ function originOf(layer: Layer, entry: Entry): Origin {
 }
 
 function badValue({ key, value, file, line, variable, flag, why }: BadValue, values: object): Problem {
-  // A secret, an address and a wrong type in their place may all hold credentials.
+  // A secret or an address may hold credentials, and so may a value of the wrong type.
   const isShowable = !factsOf(key).secret && !isAddress(key);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return {
@@ -507,7 +510,7 @@ export function limitsOf(values: Values): Limits {
   };
 }
 
-/** The named exporters of a signal; undefined: none is named, so every provider gets the signal. */
+/** Returns the named exporters of a signal. Undefined: none is named, so every provider gets the signal. */
 export function exportersOf(values: Values, signal: OtlpSignal): string[] | undefined {
   const named = values[`exporters.${signal}`];
   return named === undefined ? undefined : wordsOf(named);

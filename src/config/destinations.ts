@@ -25,7 +25,7 @@ export interface Destination {
   provider: Provider;
   /** The address for people, without credentials. */
   endpoint: string;
-  /** The signals that it takes; a missing signal is not sent to it. */
+  /** The signals that it accepts; a missing signal is not sent to it. */
   signals: { readonly [S in Signal]?: Target };
   temporality: 'cumulative' | 'delta';
   /** Shortest time between two sends of metrics. */
@@ -135,7 +135,7 @@ export function keepsFromDestinations(problem: Problem): boolean {
   }
 }
 
-/** The settings that decide where data goes. */
+/** Returns the settings that decide where data goes. */
 const placeKeys: ReadonlySet<string> = new Set([
   'provider',
   'file.path',
@@ -238,7 +238,7 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
     if (exporters !== undefined && !exporters.includes('otlp')) continue;
     const own = values[`otlp.${signal}_endpoint`];
     // If only one signal has an address, the standard sends the others to localhost. There they would wait for ever, so
-    // they must be named. An address that cannot be read was meant to be another one.
+    // their exporters must be named. An invalid address counts as an address of its signal.
     const isMeant = hasEndpoint(values) && exporters === undefined;
     const fallback = isMeant || isMistaken ? undefined : LOCALHOST;
     const base = general?.base ?? fallback;
@@ -284,7 +284,7 @@ function presetTargets(config: Config, name: PresetName, problems: Problem[]): T
       headers: Object.fromEntries(headers),
       timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
       gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
-      // Not all receivers read JSON.
+      // Some receivers do not accept JSON.
       protocol: 'http/protobuf',
       tls: {},
     };
@@ -389,7 +389,7 @@ function headersOf({ values, origins }: Config, key: Key, problems: Problem[]): 
   const headers: Record<string, string> = {};
   for (const [name, text] of Object.entries(pairs ?? {})) {
     const why = badHeader(name, text);
-    // Names are not case-sensitive; lower case makes a later one replace an earlier one.
+    // Names are not case-sensitive. In lower case, a later one replaces an earlier one.
     if (why === undefined) headers[name.toLowerCase()] = text;
     else {
       const shown = JSON.stringify(name).slice(0, 60);
@@ -420,7 +420,7 @@ function badHeader(name: string, value: string): string | undefined {
     validateHeaderValue(name, value);
     return undefined;
   } catch {
-    // Both throw for an invalid header. Their messages repeat the value, so they are not shown.
+    // Both functions throw for an invalid header. Their messages contain the value, so they are not shown.
     return 'HTTP does not allow';
   }
 }

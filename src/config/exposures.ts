@@ -1,6 +1,7 @@
 /**
- * Warnings about destinations: data that leaves in cleartext, events that leave unsigned, and a connection string that
- * only a collector can use. They are computed for people who ask; no session stores them.
+ * Warnings about destinations: data that is sent in cleartext, events that are sent without a signature, and a
+ * connection string that only a collector can use. They are computed when a command asks for them; no session stores
+ * them.
  */
 import type { Problem } from '../problems/problem.ts';
 import type { Destination } from './destinations.ts';
@@ -33,8 +34,8 @@ export function exposuresOf(
 const connectionStrings = ['APPINSIGHTS_CONNECTION_STRING', 'APPLICATIONINSIGHTS_CONNECTION_STRING'];
 
 /**
- * Whether a host is outside of this machine and its private network. A name without a dot, such as that of a container,
- * and names under `.local`, `.internal`, `.svc` and `.localhost` are inside.
+ * Returns true if a host is outside of this machine and its private network. A name without a dot, such as that of a
+ * container, and names under `.local`, `.internal`, `.svc` and `.localhost` are inside.
  */
 function isExternal(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '').toLowerCase();

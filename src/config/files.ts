@@ -1,6 +1,4 @@
-/**
- * Finds and reads the config files, and the consent to a project's file. The only file of config/ that uses the disk.
- */
+/** Finds and reads the config files, and the consent to a project's file. No other file of config/ uses the disk. */
 import { renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';
@@ -81,8 +79,8 @@ function globalFileOf(place: Place, problems: Problem[]): string {
 }
 
 /**
- * Settings of agents that come with a clone can set variables. So OTEL_HOOKS_CONFIG counts as the user's only where it
- * names a file by an absolute path, and one that is not in the project of the session.
+ * Settings of agents that come with a clone can set variables. So OTEL_HOOKS_CONFIG counts as the user's choice only if
+ * it is an absolute path outside of the session's project.
  */
 function fileOfVariable({ env, cwd, hookCwd, home }: Place, problems: Problem[]): string | undefined {
   const named = env.OTEL_HOOKS_CONFIG;
@@ -103,7 +101,7 @@ function fileOfVariable({ env, cwd, hookCwd, home }: Place, problems: Problem[])
   return undefined;
 }
 
-/** Consent to this text of a project's file: any change of it asks anew. */
+/** The consent to this text of a project's file. After any change, otel-hooks asks again. */
 export function trustProject(place: Place, file: string, text: string): void {
   noteConsent(place, 'projects', file, contentHash(text));
 }
@@ -112,7 +110,7 @@ export function trustProject(place: Place, file: string, text: string): void {
 export interface CommandsConsent {
   hash: string;
   answer: 'yes' | 'no';
-  /** The commands also run where CI is set. */
+  /** The commands also run if the variable CI is set. */
   ci?: true | undefined;
 }
 
@@ -139,7 +137,7 @@ function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, co
   replaceConfig(list, `${JSON.stringify({ v: 1, ...all, [to]: entries }, null, 2)}\n`);
 }
 
-/** Replaces a file of the configuration folder in one step. */
+/** Replaces a file of the configuration folder atomically. */
 export function replaceConfig(file: string, text: string): void {
   makeOwnPath(dirname(file));
   const beside = `${file}.${process.pid}`;
@@ -157,7 +155,7 @@ function consents(list: string, to: 'projects' | 'openhook'): Readonly<Record<st
   try {
     return fieldsOf(fieldsOf(JSON.parse(readRegularFile(list, LARGEST_LIST_BYTES).toString('utf8')))[to]);
   } catch {
-    // No list, or an unreadable one: there is no consent.
+    // The list is missing or unreadable: there is no consent.
     return {};
   }
 }

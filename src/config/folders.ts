@@ -1,5 +1,5 @@
 /**
- * The folders of otel-hooks: XDG on Linux and wherever its variables are set, otherwise the usual places of macOS and
+ * The folders of otel-hooks: those of XDG on Linux or if its variables are set, otherwise the usual places of macOS and
  * Windows.
  */
 import { homedir, userInfo } from 'node:os';
@@ -11,13 +11,13 @@ export interface Surroundings {
   platform: string;
 }
 
-/** An empty variable is an unset one. */
+/** An empty variable counts as unset. */
 export function homeOf(env: Surroundings['env']): string {
   if (env.HOME) return env.HOME;
   try {
     return homedir() || userInfo().homedir;
   } catch {
-    // A container may run a number that no user has.
+    // A container may run under a uid without a user.
     return '/';
   }
 }

@@ -1,20 +1,20 @@
 /**
- * Back ends that take OTLP. Each has its settings: the address, the credentials and the signals. A preset is the
- * provider `otlp` with these settings; docs/providers.md names the source of each fact.
+ * Presets for back ends that accept OTLP: the address, the credentials and the signals of each. A preset is the
+ * provider `otlp` with these settings. docs/providers.md has the source of each fact.
  */
 import type { Key, OtlpSignal, Values } from './schema.ts';
 
 export interface Preset {
-  /** Nothing is sent unless these are set. */
+  /** Settings without which no data is sent. */
   needs: readonly Key[];
-  /** Sent as credentials, to the hosts that their own layer or a lower one named. */
+  /** Headers with credentials. They are sent only to hosts that their own layer or a lower one named. */
   secrets: readonly Key[];
-  /** The settings that decide the address. */
+  /** The settings that determine the address. */
   endpoint: Key;
-  /** Undefined: this signal is not sent there. */
+  /** Returns undefined for a signal that is not sent to this back end. */
   url(values: Values, signal: OtlpSignal): string | undefined;
   headers(values: Values, signal: OtlpSignal): Readonly<Record<string, string | undefined>>;
-  /** For back ends that refuse or misread cumulative metrics. */
+  /** The temporality for back ends that refuse or misinterpret cumulative metrics. */
   temporality?: 'delta';
 }
 
@@ -56,7 +56,8 @@ export const presets = {
     needs: [],
     secrets: ['datadog.api_key'],
     endpoint: 'datadog.endpoint',
-    // With a key: directly to the intake. Without one: to the Agent, whose OTLP receiver needs none.
+    // With a key, data is sent directly to the intake. Without a key, it is sent to the Agent, whose OTLP receiver
+    // needs no key.
     url: (values, signal) =>
       all(
         values['datadog.endpoint'] ??
@@ -82,7 +83,7 @@ export const presets = {
     url: (values, signal) => all(values['honeycomb.endpoint'], signal),
     headers: (values, signal) => ({
       'x-honeycomb-team': values['honeycomb.api_key'],
-      // Spans and records are sorted by their service; metrics have no such rule.
+      // Spans and records are stored by their service; metrics need a dataset.
       ...(signal === 'metrics' ? { 'x-honeycomb-dataset': values['honeycomb.metrics_dataset'] } : {}),
     }),
   },
@@ -106,7 +107,7 @@ export const presets = {
     needs: ['axiom.token', 'axiom.traces_dataset'],
     secrets: ['axiom.token'],
     endpoint: 'axiom.endpoint',
-    // A dataset holds one kind of signal.
+    // A dataset holds one signal only.
     url: (values, signal) =>
       values[`axiom.${signal}_dataset`] === undefined ? undefined : all(values['axiom.endpoint'], signal),
     headers: (values, signal) => ({
@@ -138,7 +139,7 @@ export const presets = {
     url: (values, signal) => tracesAlone(values['phoenix.endpoint'], '', signal),
     headers: ({ 'phoenix.api_key': key }) => ({ authorization: key === undefined ? undefined : `Bearer ${key}` }),
   },
-  // Application Insights takes no OTLP; a collector with collector-config/azure-monitor.yaml does.
+  // Application Insights does not accept OTLP; a collector with collector-config/azure-monitor.yaml forwards to it.
   'azure-monitor': {
     needs: [],
     secrets: [],

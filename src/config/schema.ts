@@ -1,5 +1,5 @@
 /**
- * Every setting: its shape, its purpose, its default, and the variables and flags that also set it.
+ * The table of all settings: shape, description, default, and the variables and flags that also set it.
  *
  * One flat table. The nested file, the JSON Schema, docs/configuration.md, the layers and their origins are derived
  * from it, so one new entry here adds a setting.
@@ -25,14 +25,14 @@ export interface Facts<T> {
   about: string;
   text: Text;
   default?: T;
-  /** Lowest first: a later one overrides. */
+  /** In ascending order: a later layer overrides an earlier one. */
   variables?: readonly string[];
   flag?: string;
   /** The value is secret: it is never shown and never part of a problem. */
   secret?: true;
   /**
-   * A project's file may set it without consent. `true`: the setting only labels the data that leaves. A list: the
-   * project may choose a value that comes earlier in it. `part`: the project may choose a part of the value below.
+   * A project's file may set it without consent. `true`: the setting only labels data. A list: the project may choose a
+   * value that is earlier in the list. `part`: the project may choose a part of the value of the lower layers.
    */
   project?: true | readonly unknown[] | 'part';
 }
@@ -160,7 +160,7 @@ const budget = (about: string, schema: z.ZodType<number>) =>
     project: true,
   });
 
-/** For the state folder: a folder holds the data of more than one session, so only files are named. */
+/** Only files can set the state folder, because it holds the data of many sessions. */
 const keep = (most: number, value: number, about: string) =>
   setting(z.int().min(0).max(most), { about, text: 'number', default: value });
 
@@ -672,10 +672,10 @@ export type Values = { [K in Key]?: Value<K> };
 
 export const keys = Object.keys(settings) as Key[];
 export const isKey = (text: string): text is Key => Object.hasOwn(settings, text);
-/** The same entry without the type of its value. */
+/** The entry without the type of its value. */
 export const factsOf = (key: Key): Facts<unknown> => settings[key] as unknown as Facts<unknown>;
 
-/** Its value is an address; user, password and query of it are never shown. */
+/** The value is an address. Its user, password and query are never shown. */
 export const isAddress = (key: Key): boolean => factsOf(key).schema === address;
 
 /** JSON Schema of a config file, for `config --schema` and for editors. */
@@ -698,7 +698,7 @@ export function jsonSchema(): object {
   return { ...schema, title: 'otel-hooks configuration' };
 }
 
-/** A word, a list of words in one text, or a list. */
+/** Returns the list of a word, of words in one text, or of a list. */
 export function wordsOf(value: string | readonly string[] | undefined): string[] {
   const parts = typeof value === 'string' ? value.split(/[\s,]+/) : (value ?? []);
   return [...new Set(parts.map(part => part.trim().toLowerCase()).filter(part => part !== ''))];

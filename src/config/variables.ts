@@ -1,7 +1,7 @@
 /**
- * Every variable that people set for OpenTelemetry, with its effect: a setting, or a sentence that explains why it is
- * ignored. The parsing follows the specification: empty is unset, enumerations ignore case, and a value that cannot be
- * read is reported and ignored.
+ * The variables of OpenTelemetry with their effect: a setting, or a sentence that explains why the variable is ignored.
+ * The parsing follows the specification: empty is unset, enumerations ignore case, and a value that cannot be read is
+ * reported and ignored.
  */
 import { nearest } from '../lib/nearest.ts';
 import { own } from '../lib/read.ts';
@@ -9,7 +9,7 @@ import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
 import { factsOf, type Key, keys } from './schema.ts';
 
-/** The value of a setting from a variable, or the reason why there is none. */
+/** The value of a setting from a variable, or the reason why the variable sets no value. */
 type Reading = { value: unknown } | { bad: string };
 
 export interface VariableSetting {
@@ -27,7 +27,7 @@ export function readVariables(env: Readonly<Record<string, string | undefined>>)
     const text = env[variable]?.trim();
     if (text === undefined || text === '') continue;
     const reading = own(special, variable)?.(text, key) ?? plain(key)(text);
-    // A bad variable that sets several keys gives one problem.
+    // An invalid variable that sets several keys causes one problem.
     if ('bad' in reading && settings.some(each => each.variable === variable && 'bad' in each.reading)) continue;
     settings.push({ key, variable, reading });
   }
@@ -39,7 +39,7 @@ const settable: readonly [string, Key][] = keys
   .flatMap(key => (factsOf(key).variables ?? []).map((variable): [string, Key] => [variable, key]))
   .sort(([a], [b]) => Number(isOurs(a)) - Number(isOurs(b)));
 
-/** Further known variables, which set no key. */
+/** Other known variables, which set no key. */
 const elsewhere = ['OTEL_HOOKS_CONFIG', 'OTEL_HOOKS_SOURCE_TOOL', 'OTEL_HOOKS_LINGER'];
 
 function isOurs(variable: string): boolean {
@@ -74,7 +74,7 @@ const plain =
 /** Variables whose values differ from those of the key that they set. */
 const special: { [variable: string]: (text: string, key: Key) => Reading } = {
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: messageContent,
-  // Only the word `true` disables.
+  // Only the word `true` disables otel-hooks.
   OTEL_SDK_DISABLED: text =>
     /^(true|false)$/i.test(text) ? { value: text.toLowerCase() !== 'true' } : { bad: 'is not true or false' },
   OTEL_LOG_LEVEL: text =>
@@ -103,7 +103,7 @@ const special: { [variable: string]: (text: string, key: Key) => Reading } = {
   OTEL_LOGS_EXPORTER: exporter,
 };
 
-/** Accepts the values that instrumentations of models use: true, false or a place. The content is redacted. */
+/** Accepts the values of instrumentations of models: true, false or a place. The content is redacted. */
 function messageContent(text: string, key: Key): Reading {
   const places: { [word: string]: string } = { span_only: 'spans', event_only: 'events', span_and_event: 'both' };
   const word = text.toLowerCase();
@@ -164,7 +164,7 @@ const answered: { readonly [variable: string]: Answer } = {
   },
 };
 
-/** All variables that have an effect or a message, for the documents and for the allow-list of the front ends. */
+/** Returns all variables with an effect or a message, for the documents and the allow-list of the front ends. */
 export const honouredVariables: readonly string[] = [...new Set(settable.map(([variable]) => variable))];
 export const answeredVariables: readonly string[] = Object.keys(answered);
 export const answerOf = (variable: string): Answer | undefined => own(answered, variable);
@@ -179,9 +179,7 @@ function unsupported(env: Readonly<Record<string, string | undefined>>): Problem
   return found;
 }
 
-/**
- * Many variables of the standard are meant for other programs. Every variable with our prefix is meant for otel-hooks.
- */
+/** Many variables of the standard are for other programs. Every variable with our prefix is for otel-hooks. */
 function unknown(env: Readonly<Record<string, string | undefined>>): Problem[] {
   const known = [...honouredVariables.filter(isOurs), ...elsewhere];
   return Object.keys(env)

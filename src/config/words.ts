@@ -1,4 +1,7 @@
-/** The words of settings that the options of the library have as well. They name no package, for its declarations. */
+/**
+ * Types of settings that are also options of the library. This file imports no package, because the library's
+ * declarations contain it.
+ */
 
 export const contentPlaces = ['both', 'spans', 'events'] as const;
 export type ContentPlaces = (typeof contentPlaces)[number];

@@ -71,8 +71,8 @@ function scriptDiff(path: string, text: string): string {
 }
 
 /**
- * An agent merges its scopes and plugins, so each event fires as often as it is registered. Only places that register
- * the same event are duplicates: two scopes can divide the events between them.
+ * An agent merges its scopes and plugins, so each event fires once per registration. Only places that register the same
+ * event are duplicates: two scopes can divide the events between them.
  */
 function twice(agent: Agent, own: readonly Found[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Finding[] {
   const set = own.filter(each => 'standing' in each && each.standing.events.length > 0);

@@ -1,6 +1,6 @@
 /**
- * Finds hooks that are registered and never fire: since their registration the agent has begun sessions, which its
- * transcripts prove, and no hook of it has arrived.
+ * Finds hooks that are registered and never fire. Transcripts prove that the agent has begun sessions since the
+ * registration, and no hook of the agent has arrived.
  */
 import { statSync } from 'node:fs';
 import { isAbsent } from '../agents/contract/contract.ts';
@@ -51,7 +51,7 @@ function hasHooksSince(store: Store | undefined, agent: string, sinceMs: number)
 const isBetween = (ms: number | undefined, fromMs: number, toMs: number): boolean =>
   ms !== undefined && ms > fromMs && ms < toMs;
 
-/** A file system that knows no time of birth gives a later time, so a session before the registration may count. */
+/** A file system without birth times returns a later time, so a session from before the registration may count. */
 function timesOf(path: string): { bornMs: number; writtenMs: number } | undefined {
   try {
     const { birthtimeMs, mtimeMs } = statSync(path);

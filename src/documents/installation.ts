@@ -5,13 +5,13 @@ import type { Store } from '../store/store.ts';
 import { documents } from './documents.ts';
 
 export interface Installation {
-  /** For resources. */
+  /** The id in resources. */
   id: string;
-  /** Key of the hashes of content. */
+  /** The key of content hashes. */
   key: string;
 }
 
-/** The stored installation, or a new one and the change that stores it. */
+/** Returns the stored installation, or a new one with the change that stores it. */
 export function installationOf(store: Pick<Store, 'read'>): { installation: Installation; changes: DocumentChange[] } {
   const stored = store.read(documents.installation);
   if (stored !== undefined) return { installation: stored, changes: [] };

@@ -4,7 +4,10 @@ import { changeOf, type DocumentChange } from '../store/document.ts';
 import type { Store } from '../store/store.ts';
 import { documents } from './documents.ts';
 
-/** The change that notes these problems for `status`, and removes those that later sessions do not have any more. */
+/**
+ * Returns the change that stores these problems for `status` and removes problems that later sessions do not have any
+ * more.
+ */
 export function noted(
   store: Pick<Store, 'read'>,
   problems: readonly Problem[],

@@ -77,7 +77,7 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   }
 }
 
-/** A text in a mode; undefined if the mode removes it. */
+/** Returns a text in the form of a mode; undefined if the mode removes it. */
 export function textInMode(mode: ContentMode, text: string | undefined, keeper: Keeper): string | undefined {
   if (text === undefined || mode === 'off' || mode === 'hash') return undefined;
   return wellFormed(mode === 'full' ? cutText(text, keeper.longest) : cleanHead(text, keeper.longest, keeper.clean));
@@ -109,7 +109,7 @@ function cleanTexts({ longest, clean }: Keeper, most: number): (text: string, fi
   };
 }
 
-/** A result as text, as Agent Hooks demands. */
+/** Returns a result as text, as Agent Hooks requires. */
 export function outputText(output: unknown, keeper: Keeper): string {
   if (typeof output === 'string') return output;
   const text =
@@ -124,7 +124,7 @@ const LONGEST_LABEL = 256;
 
 const MOST_LABELS = 16;
 
-/** The vendor's metadata that the user named, without secrets, under the same path. */
+/** Returns the vendor metadata that the user named, without secrets, under the same path. */
 export function chosenOf(fields: Fields, { metadata = [], clean }: Pick<Keeper, 'metadata' | 'clean'>): Fields {
   let kept: Fields = {};
   for (const name of metadata) {
@@ -146,14 +146,14 @@ function labelOf(value: unknown, name: string, clean: Keeper['clean']): unknown 
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** A copy of the table with the value at this path. */
+/** Returns a copy of the table with the value at this path. */
 function withAt(table: Fields, [first = '', ...rest]: readonly string[], value: unknown): Fields {
   const changed = { ...table };
   put(changed, first, rest.length === 0 ? value : withAt(fieldsOf(own(table, first)), rest, value));
   return changed;
 }
 
-/** The keys that lead to a name with dots; keys may contain dots themselves. */
+/** Returns the keys that lead to a name with dots. Keys may contain dots as well. */
 function pathTo(fields: Fields, name: string): string[] | undefined {
   if (name.startsWith(FACTS)) return undefined;
   if (Object.hasOwn(fields, name)) return [name];

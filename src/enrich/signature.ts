@@ -5,7 +5,7 @@
  * The text may be hostile. Each pattern starts with a fixed character or has bounded repetitions.
  */
 
-/** The start of a text distinguishes two errors well enough. */
+/** The start of a text is enough to distinguish two errors. */
 const LONGEST = 16_384;
 
 const COLORS = /\x1b\[[0-9;]{0,16}[A-Za-z]/g;

@@ -11,7 +11,7 @@ export type Odd = (kind: string) => void;
 
 export type Judge = (state: SessionState, looked: JudgedAction, odd?: Odd) => Risk | undefined;
 
-/** Additions to an event. A fault in one of them costs the event this addition only. */
+/** Additions to an event. If one of them fails, the event lacks only this addition. */
 export const enrichments = ['risk', 'cost', 'content', 'watch'] as const;
 
 export type Enrichment = (typeof enrichments)[number];
@@ -22,7 +22,7 @@ export function enriched<T>(enrichment: Enrichment, odd: Odd | undefined, make: 
   try {
     return make();
   } catch {
-    // Counted and reported as a problem. The event itself must not be lost.
+    // The failure is counted and reported as a problem. The event must not be lost.
     odd?.(failedOddity(enrichment));
     return undefined;
   }

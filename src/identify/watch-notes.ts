@@ -47,7 +47,7 @@ function alikeIn(data: Body['data'], output: unknown, content: Facts['content'],
   };
 }
 
-/** A model describes the same command in other words each time, so only the command counts. */
+/** A model describes the same command differently each time, so only the command is compared. */
 const commandHash = (name: string | undefined, input: Action['input'], hash: Hash): string | undefined =>
   name === 'shell' && typeof input?.command === 'string' ? hash(input.command.trim()) : undefined;
 

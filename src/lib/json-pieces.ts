@@ -2,17 +2,18 @@
  * Cuts a stream of bytes into JSON texts without parsing them: one value in a line, values over several lines, and the
  * elements of a list. Memory holds one value at most.
  *
- * A damaged value must not take its neighbours with it. So a line that begins with a brace always begins a value, and a
- * list whose brackets do not balance is cut at its lines. Other lines of a value must be indented, as all programs do.
+ * A damaged value must not affect its neighbours. So a line that begins with a brace always begins a value, and a list
+ * with unbalanced brackets is cut at its lines. All other lines of a value must be indented, as all programs write
+ * them.
  */
 
 export interface Piece {
   /** Undefined: the value is longer than the limit. */
   bytes: Buffer | undefined;
-  /** Where the value begins; both count from 1. */
+  /** The start of the value; both count from 1. */
   line: number;
   column: number;
-  /** From here on, the input can be read again: the place behind the value. */
+  /** The position after the value, from which the input can be read again. */
   end: Place;
   /** The input ended in the middle of the value. */
   isOpen?: true;
@@ -38,7 +39,7 @@ export class JsonPieces {
   private rest: Buffer = Buffer.alloc(0);
   /** Bytes of `rest` that were searched without finding an end. */
   private searched = 0;
-  /** Of the element that is being searched: levels, and whether the place is in a string. */
+  /** The state of the search in the current element: its depth, and whether the position is in a string. */
   private depth = 0;
   private isInString = false;
   /** The value is longer than the limit: its bytes are dropped until it ends. */
@@ -55,7 +56,7 @@ export class JsonPieces {
     yield* this.cut(false);
   }
 
-  /** What is left at the end of the input. */
+  /** Returns the rest at the end of the input. */
   *end(): Generator<Piece> {
     yield* this.cut(true);
   }
@@ -176,10 +177,10 @@ export class JsonPieces {
 
   // ---------------------------------------------------------------- the place in the input
 
-  /** Where the first byte of `rest` stands in its line. */
+  /** The column of the first byte of `rest`. */
   private column = 1;
 
-  /** Passes blanks, and a byte order mark. Returns the first other byte; undefined if there is none yet. */
+  /** Skips blanks and a byte order mark. Returns the first other byte; undefined if it has not arrived yet. */
   private skipBlank(isEnd: boolean): number | undefined {
     const { rest } = this;
     if (this.place.offset === 0 && rest[0] === 0xef) {
@@ -217,7 +218,7 @@ export class JsonPieces {
     return { bytes, ...(tooLong ?? { line, column }), end: { ...this.place }, ...(isOpen ? { isOpen } : {}) };
   }
 
-  /** Drops searched bytes of a value beyond the limit, and keeps the state of the search. */
+  /** Drops searched bytes of a value that exceeds the limit, and keeps the state of the search. */
   private dropTooLong(count: number): 'more' {
     if (this.rest.length <= this.mostBytes) return 'more';
     const { depth, isInString, column, place } = this;

@@ -2,7 +2,9 @@ import { FileRefused, type Opening, readRegularFile } from './regular-file.ts';
 
 const LARGEST_BYTES = 1024 * 1024;
 
-/** Reads a small file of the user, or returns the reason why it cannot be read; undefined if it does not exist. */
+/**
+ * Returns the text of a small file of the user, or the reason why it cannot be read; undefined if it does not exist.
+ */
 export function readSmallFile(file: string, opening?: Opening): { text: string } | { why: string } | undefined {
   try {
     return { text: readRegularFile(file, LARGEST_BYTES, opening).toString('utf8') };

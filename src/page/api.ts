@@ -58,7 +58,7 @@ export function useLive(key: string | undefined, load: () => Promise<void>): Fai
     const source = new EventSource(`/api/live${key === undefined ? '' : `?key=${encodeURIComponent(key)}`}`);
     source.addEventListener('open', () => void work());
     source.addEventListener('changed', () => void work());
-    // EventSource connects again without help. A plain request gets the reason for the failure, which the page shows.
+    // EventSource reconnects automatically. A plain request gets the reason for the failure, which the page shows.
     source.addEventListener('error', () => void work());
     void work();
     return () => {

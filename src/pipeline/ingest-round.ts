@@ -1,6 +1,6 @@
 /**
- * A round of `ingest`: events that a person hands over pass through the same stages as those of hooks. They never lie in
- * the inbox, so the books count them as events that were read, one by one.
+ * A round of `ingest`: events from files pass through the same stages as events from hooks. They are never in the
+ * inbox, so the books count each of them as an event that was read.
  */
 import { agents } from '../agents/index.ts';
 import { documents } from '../documents/documents.ts';
@@ -24,12 +24,12 @@ export interface GivenEvent {
   refused?: string | undefined;
 }
 
-/** What became of an event: `recorded`, `duplicate`, `erased`, or the reason why it was refused. */
+/** The fate of an event: `recorded`, `duplicate`, `erased`, or the reason why it was refused. */
 export type Fate = 'recorded' | 'duplicate' | 'erased' | { refused: string };
 
 export interface IngestRound {
   round: Round;
-  /** One for each event, in order. */
+  /** One fate for each event, in order. */
   fates: Fate[];
   problems: Problem[];
   pinnings: readonly Pinning[];
@@ -85,7 +85,7 @@ export function ingestRound(
   };
 }
 
-/** A rule such as `json/syntax`, as a part of a file name. */
+/** Returns a rule such as `json/syntax` as a part of a file name. */
 const nameOf = (reason: string): string => reason.replaceAll(/[^a-z0-9]+/g, '-');
 
 function takeEvent({ bytes, header, refused }: GivenEvent, sessions: SessionsOfRound, nowMs: number): Fate {

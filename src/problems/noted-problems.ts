@@ -1,4 +1,4 @@
-/** Problems that sessions and deliveries ran into, kept for `status`: each once, the newest last. */
+/** Problems of sessions and deliveries, stored for `status`: each once, the newest last. */
 import { fieldsOf, isFields } from '../lib/read.ts';
 import type { Problem } from './problem.ts';
 
@@ -29,7 +29,7 @@ export const parseNoted = (value: unknown): NotedProblems | undefined =>
       )
     : undefined;
 
-/** The problems that an earlier session from the same folder had, and a later one has not, are solved. */
+/** A problem of an earlier session is solved if a later session from the same folder does not have it. */
 export function withProblems(
   known: NotedProblems,
   problems: readonly Problem[],

@@ -2,10 +2,10 @@ import { own } from '../lib/read.ts';
 import { INSTALL_COMMAND, UPDATE } from './install.ts';
 
 /**
- * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
+ * A problem as data: tests compare codes, people read the sentences of `explain`.
  *
- * Every code has a heading in docs/problems.md. No field ever holds a credential: where a bad value might be one,
- * the code that makes the problem leaves the value out.
+ * Every code has a heading in docs/problems.md. No field ever holds a credential: the code that creates a problem
+ * leaves out a bad value that may be a credential.
  */
 export type Problem =
   | { code: 'config-unreadable'; file: string; why: string }
@@ -40,13 +40,13 @@ export type Problem =
   | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
   /** `why`: `silence`, or the reason in the quarantine. */
   | { code: 'input-not-taken'; folder: string; why: string; inputs?: number | undefined }
-  /** One of the hooks that lie in quarantine since then. */
+  /** One of the hooks that are in quarantine since then. */
   | { code: 'fragment-failed'; folder: string; why: 'failed' | 'crashed' }
   | { code: 'enrichment-failed'; enrichment: string }
   | { code: 'transcript-failed'; agent: string; why: 'row' | 'file' }
   | { code: 'program-missing'; folder: string; hooks: number | undefined; lastMs: number }
   | { code: 'fragments-newer'; folder: string; fragments: number }
-  /** Without a file: none can be, with this Node. */
+  /** Without a file: this version of Node can load none. */
   | { code: 'transcripts-packed'; file?: string | undefined; why: string }
   | { code: 'program-twice'; path: string; isPython: boolean; own: string }
   | { code: 'program-temporary'; path: string; why: string }
@@ -74,7 +74,7 @@ export type Problem =
   | { code: 'openhook-failed'; file: string; hook: number; why: string }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
-/** Why a state folder was not opened. Nothing in it was changed. */
+/** The reason why a state folder was not opened. The folder was not changed. */
 export type StateProblem =
   | { code: 'state-missing'; folder: string }
   | { code: 'state-newer'; folder: string; found: number; known: number }
@@ -83,14 +83,14 @@ export type StateProblem =
   | { code: 'state-not-a-folder'; folder: string }
   | { code: 'state-unusable'; folder: string; error: string };
 
-/** Why an agent's settings were not changed. */
+/** The reason why an agent's settings were not changed. */
 export type SetupProblem =
   | { code: 'settings-absent'; agent: string; why: string; scopes: readonly string[] }
   | { code: 'settings-refused'; file: string; line: number; column: number; why: string }
   | { code: 'settings-file'; file: string; why: string }
   | { code: 'settings-outside'; file: string; target: string };
 
-/** Merges the problems of several signals at one destination with the same cause into one, for people. */
+/** Merges problems of several signals with the same destination and the same cause into one problem. */
 export function merged(problems: readonly Problem[]): Problem[] {
   const failing = new Map<string, (Problem & { code: 'delivery-failing' })[]>();
   const causeOf = (each: Problem & { code: 'delivery-failing' }): string => `${each.endpoint} ${each.why}`;
@@ -108,7 +108,7 @@ export function merged(problems: readonly Problem[]): Problem[] {
   });
 }
 
-/** The problems that a session may have with its configuration. */
+/** The problems that the configuration of a session can have. */
 const ofPin: ReadonlySet<Problem['code']> = new Set([
   ...(['config-unreadable', 'config-json', 'config-value', 'config-key', 'config-keys', 'config-untrusted'] as const),
   ...(['config-place', 'config-owner', 'session-silenced', 'variable-unsupported', 'variable-unknown'] as const),
@@ -124,7 +124,7 @@ const notes: ReadonlySet<Problem['code']> = new Set([
   'agent-newer',
 ]);
 
-/** Where a setting stands: a line of a file, a variable or a flag. */
+/** The place of a setting: a line of a file, a variable or a flag. */
 interface Setting {
   key: string;
   file?: string | undefined;
@@ -134,9 +134,9 @@ interface Setting {
 }
 
 export interface Explanation {
-  /** Names the file, value or address, and what was not done. */
+  /** States the file, value or address, and the effect that is missing. */
   what: string;
-  /** A command or an edit. */
+  /** The next step: a command or an edit. */
   next: string;
 }
 
@@ -392,7 +392,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `chmod ${wanted} ${path}, or \`otel-hooks doctor --fix\`.`,
   }),
   'hooks-stale': ({ agent, scope, file, stale }) => ({
-    // Which script entries of another make would run is not the point.
+    // Entries of another version or kind may run another script, so the sentence does not name the script.
     what: `${agent} (${scope}): ${stale
       .filter(each => each !== 'script' || !stale.includes('entries'))
       .map(each => own(staleWords, each) ?? each)

@@ -1,4 +1,6 @@
-/** The Python package sent all content by default. `status` says once to its users that otel-hooks does not. */
+/**
+ * The Python package sent all content by default. `status` informs users of that package once that otel-hooks does not.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoadedConfig, replaceConfig } from '../config/files.ts';
@@ -6,7 +8,9 @@ import { configFolder, type Surroundings } from '../config/folders.ts';
 import { keys } from '../config/schema.ts';
 import { PYTHON_STATE_FILE, pythonFolder } from './folder.ts';
 
-/** Empty unless the package was used here, no `content.*` is set, and the notice was not shown before. */
+/**
+ * Returns an empty text unless the package was used here, no `content.*` is set, and the notice was not shown before.
+ */
 export function contentNotice({ state, config }: { state: string; config: LoadedConfig }, where: Surroundings): string {
   const shownBefore = join(configFolder(where), 'told.json');
   const states = [state, join(pythonFolder(where.home), 'state')];

@@ -1,6 +1,6 @@
 /**
- * Fields that hook entries of the Python package (0.15.0, checked 2026-11-18) add to payloads, or send in their place. Such
- * entries stand in users' settings and keep working.
+ * Fields that hook entries of the Python package (0.15.0, checked 2026-11-18) add to payloads, or send instead of
+ * payloads. Users' settings hold such entries, and they continue to work.
  */
 
 import type { Agent, Memory, Reading } from '../agents/contract/contract.ts';
@@ -9,16 +9,16 @@ import { PYTHON_EVENT_FIELD } from '../agents/shared/python-fields.ts';
 import type { Fields } from '../event/event.ts';
 import { fieldsOf, own, word } from '../lib/read.ts';
 
-/** The agent, where the payload names it. */
+/** The agent, if the payload names it. */
 export const statedAgent = (fields: Fields): string | undefined => word(fields.source_tool);
 
-/** The event, in payloads that name only a transcript beside it. */
+/** The event, in payloads whose only other field is a transcript. */
 export const statedEvent = (fields: Fields): string | undefined => word(fields[PYTHON_EVENT_FIELD]);
 
 export interface StatedMetric {
   readonly session: string | undefined;
   readonly native: string;
-  /** Undefined for a step that has no event here. */
+  /** Undefined for a step without a matching event. */
   readonly read: ((actions: Agent['actions'], memory: Memory) => Reading) | undefined;
 }
 

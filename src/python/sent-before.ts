@@ -1,8 +1,8 @@
 /**
- * How far the Python package (0.15.0) had read a transcript. Turns that it sent are not sent again.
+ * Finds how far the Python package (0.15.0) had read a transcript, so that turns that it sent are not sent again.
  *
- * Its file `otel_hook_state.json` holds, for each session and path (as one SHA-256), the number of bytes read and the text
- * of an incomplete row. otel-hooks never writes that file, because the package may still run elsewhere.
+ * Its file `otel_hook_state.json` holds, for each session and path (as one SHA-256), the number of bytes read and the
+ * text of an incomplete row. otel-hooks never writes that file, because the package may still run elsewhere.
  */
 import { join } from 'node:path';
 import { hexDigestOf } from '../lib/hash.ts';
@@ -13,7 +13,7 @@ import { PYTHON_STATE_FILE } from './folder.ts';
 const LARGEST_STATE = 16 * 1024 * 1024;
 const LONGEST_ROW = 1024 * 1024;
 
-/** The offset of the first row that the Python package had not read. 0 if it did not know the file. */
+/** Returns the offset of the first row that the Python package had not read; 0 if it did not read the file. */
 export function sentBefore(eyes: Eyes, folders: readonly string[], session: string, path: string): number {
   const key = hexDigestOf(Buffer.from(`${session}::${path}`));
   for (const folder of folders) {
@@ -30,7 +30,7 @@ function stateIn(eyes: Eyes, file: string): Readonly<Record<string, unknown>> {
   try {
     return fieldsOf(JSON.parse(eyes.read(file, 0, stat.sizeBytes).toString('utf8')));
   } catch {
-    // Being written, or not readable: no known rows were sent.
+    // The file is being written or is not readable, so no row is known to be sent.
     return {};
   }
 }

@@ -1,4 +1,6 @@
-/** Names and attributes of spans as the Python package (0.15.0) had them, for users whose queries and dashboards expect them. */
+/**
+ * The names and attributes of spans of the Python package (0.15.0), for users whose queries and dashboards expect them.
+ */
 import type { Attributes } from '@opentelemetry/api';
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { development, former, SCOPE } from '../telemetry/names.ts';

@@ -1,4 +1,4 @@
-/** The attributes of an action that say of which kind it is, and with which options it ran. */
+/** The attributes of an action about its kind, and about the options with which it ran. */
 import type { Attributes } from '@opentelemetry/api';
 import type { ActionSpan } from '../assemble/finished.ts';
 import { kindOfAction } from '../event/action-kinds.ts';

@@ -153,7 +153,7 @@ export class SessionFeed {
     }
   }
 
-  /** The part of the session that a page with these counts does not have. */
+  /** Returns the part of the session that a page with these counts does not have. */
   part(row: SessionRow, had: { made: string; spans: number; events: number; context: number }): SessionPart {
     const isSame = had.made === this.made;
     const from = isSame ? had : { spans: 0, events: 0, context: 0 };
@@ -235,7 +235,7 @@ function spanUsage(span: FinishedSpan): Usage | undefined {
   return { input, output, cacheRead, cacheWrite, costUsd };
 }
 
-/** Everyday events are spans already; these are the ones that a reader looks for. */
+/** Types of events that readers search for. Frequent events are shown as spans. */
 const isNotable = (event: Event, level: string): boolean =>
   level !== 'INFO' ||
   /^(Context\.Compaction|Retry\.|Policy\.|Session\.|vendor\.otel-hooks\.(Budget|Repository))/.test(event.event_type);

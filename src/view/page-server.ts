@@ -40,7 +40,7 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** The disk is looked at twice a second while a page is open, and not at all otherwise. */
+/** While a page is open, the disk is checked twice a second; otherwise it is not checked. */
 const LOOK_MS = 500;
 /** A browser or a proxy may close a connection that is silent for longer. */
 const ALIVE_MS = 15_000;
@@ -268,7 +268,7 @@ class Page {
   }
 }
 
-/** A request that gets no data, with the status and the reason. */
+/** A refused request, with the status and the reason. */
 class Refusal extends Error {
   readonly status: number;
 

@@ -284,8 +284,8 @@ export function searched(place: Place, call: string | undefined): TranscriptEntr
 }
 
 /**
- * Reads the row of a search. With an id it is the search that another row may report under the same id. Without an id it
- * cannot be told which search it repeats: it is counted as an event of its own, and no action is made of it.
+ * Reads the row of a search. With an id it is the search that another row may report under the same id. Without an id,
+ * it is unknown which search it repeats, so it becomes a separate event and not an action.
  */
 function searchRow(place: Place): TranscriptEntry[] {
   const { payload, turn } = place;

@@ -117,7 +117,7 @@ export interface Settings {
 
 export interface Obstacle {
   readonly file: string;
-  /** Continues the sentence "hooks are registered, but". */
+  /** Completes the sentence "hooks are registered, but". */
   readonly why: string;
   readonly next: string;
 }
@@ -308,7 +308,7 @@ export interface LineReader {
   readonly skips?: readonly string[];
   /**
    * Returns true if a shortened form of a long row gives the same readings as the whole row, except for `output`. In
-   * the shortened form, long texts are cut to about 200 characters and hashed. It is not asked where results are kept.
+   * the shortened form, long texts are cut to about 200 characters and hashed. It is not called if results are kept.
    * Half of a transcript are results of calls, of which only the beginning is read.
    */
   readonly isBrief?: (row: Fields) => boolean;
@@ -347,7 +347,7 @@ export interface Document {
   slice(at: number, length: number): Buffer;
   /** Returns the parsed JSON; undefined if it is not JSON (half written, for example) or above 64 MB. */
   json(): unknown;
-  /** Returns the content of the file whose name has this ending more; undefined if it is missing or above 64 MB. */
+  /** Returns the content of the file with this suffix added to its name; undefined if it is missing or above 64 MB. */
   beside?(ending: string): Buffer | undefined;
 }
 
@@ -393,9 +393,7 @@ export interface Agent {
   /** Returns the certainty, 0 to 1, that a payload is from this agent. */
   signs(fields: Fields): number;
   eventName(fields: Fields): string | undefined;
-  /**
-   * Returns the event that the fields show, for payloads that do not name their event and commands that do not either.
-   */
+  /** Returns the event that the fields indicate, if neither the payload nor the command names the event. */
   eventByShape?(fields: Fields): string | undefined;
   session(fields: Fields, sender: Sender): string | undefined;
   cwd(fields: Fields): string | undefined;
@@ -417,8 +415,8 @@ export interface Agent {
   readonly reply: { readonly stdout: string };
   readonly settings: Settings | Absent;
   /**
-   * The providers of the Hook Interchange Format that the agent is. A dynamic import, because only the commands that convert
-   * hooks load these tables; the process that each hook may start does not contain them.
+   * The providers of the Hook Interchange Format that stand for this agent. A dynamic import, because only the commands
+   * that convert hooks load these tables; the process that each hook may start does not contain them.
    */
   readonly interchange: (() => Promise<readonly Provider[]>) | Absent;
   /** A realistic session for the demonstration. */

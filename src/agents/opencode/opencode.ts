@@ -239,7 +239,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   'session.compaction.ended': ({ data }) => [compaction(data, 'after')],
   'session.agent.selected': chosen,
 
-  // ---- a person is asked, and answers
+  // ---- questions to the user, and answers
   'permission.asked': askedAbout,
   // Events of V1 up to 1.0.
   'permission.updated': askedAbout,

@@ -4,7 +4,7 @@ import { own } from '../../lib/read.ts';
 import type { Agent } from '../contract/contract.ts';
 
 export interface ActionName {
-  /** The standard's name, else the name as it came. */
+  /** The standard's name, otherwise the name as the sender wrote it. */
   name: string;
   /** The name as the agent spells it; of an MCP action only the tool. */
   tool: string;
@@ -34,7 +34,7 @@ export function actionNamed(given: string, adapter: Agent | undefined, all: read
   return { name: nativeOfAny(given, all) ?? given, tool: given };
 }
 
-/** The name in the tables of the agents that have this tool. Undefined if there is none, or if they disagree. */
+/** Returns the name in the tables of the agents with this tool; undefined if no table has it, or if they disagree. */
 function nativeOfAny(given: string, all: readonly Agent[]): string | undefined {
   const found = new Set(all.flatMap(({ actions }) => own(actions, given) ?? []));
   return found.size === 1 ? [...found][0] : undefined;
