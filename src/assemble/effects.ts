@@ -153,6 +153,23 @@ function raiseRisk(state: FoldState, at: At): void {
   if (state.segment) state.segment.risk = higher(state.segment.risk, risk);
 }
 
+/** Notes the state that the agent states of the running session. */
+function noteStatus({ segment }: FoldState, { event, facts, subagent, late }: At): void {
+  const { session_cost_usd: costUsd, rate_limits: limits, model } = facts;
+  const share =
+    event.event_type === 'Context.UntilCompaction' ? (event as EventOf<'Context.UntilCompaction'>).data : undefined;
+  const context = share?.percentage_used === undefined ? undefined : share.percentage_used / 100;
+  if (segment === undefined || subagent !== undefined || late !== undefined) return;
+  if (costUsd === undefined && limits === undefined && context === undefined) return;
+  const { status } = segment;
+  segment.status = {
+    costUsd: costUsd ?? status?.costUsd,
+    limits: limits ?? status?.limits,
+    model: model ?? status?.model,
+    context: context ?? status?.context,
+  };
+}
+
 export function effects(state: FoldState, at: At): void {
   const { stated_budget: stated } = at.facts;
   if (at.late === undefined && stated !== undefined)
@@ -160,6 +177,7 @@ export function effects(state: FoldState, at: At): void {
   // The name of an agent definition that the sender states for the main agent.
   if (at.subagent === undefined && at.facts.agent !== undefined)
     for (const holder of [state.segment, state.turn]) if (holder) holder.agent ??= at.facts.agent;
+  noteStatus(state, at);
   for (const call of at.facts.over ?? []) {
     const action = own(state.actions, call);
     if (action) action.overMs ??= at.atMs;

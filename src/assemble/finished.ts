@@ -7,6 +7,7 @@ import type {
   Fields,
   OptionFacts,
   Outcome,
+  RateLimit,
   RiskLevel,
   TimeSource,
 } from '../event/event.ts';
@@ -47,6 +48,15 @@ export interface FinishedDecision extends DecisionFacts {
 export interface ContextUse {
   used?: number | undefined;
   limit?: number | undefined;
+}
+
+/** The state of a running session, as its agent stated it last. */
+export interface SessionStatus {
+  costUsd?: number | undefined;
+  limits?: RateLimit[] | undefined;
+  model?: string | undefined;
+  /** The used share of the model's window. */
+  context?: number | undefined;
 }
 
 export type LoopState = 'detected' | 'aborted';
@@ -149,6 +159,7 @@ export interface SessionSpan extends Common {
   loops?: number | undefined;
   budget?: BudgetState | undefined;
   context?: ContextUse | undefined;
+  status?: SessionStatus | undefined;
   agent?: string | undefined;
   compactions?: Compacting[] | undefined;
   isContinued?: true | undefined;

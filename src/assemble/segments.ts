@@ -127,6 +127,7 @@ export function closeSegment(
       loops: segment.loops,
       budget: segment.budget,
       context: segment.context,
+      status: segment.status,
       agent: segment.agent,
       compactions: segment.compactions?.map(each => ({ ...each })),
       isContinued: segment.isContinued,

@@ -10,6 +10,7 @@ import type {
   Link,
   LoopState,
   Repository,
+  SessionStatus,
   SpanContent,
   SpanKey,
   Sums,
@@ -121,6 +122,7 @@ export interface Segment extends Origin {
   budget?: BudgetState | undefined;
   /** The last known use of the context. */
   context?: ContextUse | undefined;
+  status?: SessionStatus | undefined;
   /** The name of the agent definition, if the sender states it. */
   agent?: string | undefined;
   /** How often each class of error was reported. */

@@ -289,6 +289,10 @@ export interface Facts {
   stated_budget?: { used: number; limit: number } | undefined;
   /** The shares of the context window, in percent, that the use has just reached. */
   crossed?: number[] | undefined;
+  /** What the running session has cost so far, as the agent states it. No counter takes it. */
+  session_cost_usd?: number | undefined;
+  /** The limits of the user's plan, as the agent states them. */
+  rate_limits?: RateLimit[] | undefined;
   /** Sizes and keyed hashes of content that was left out, by field name. */
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;
@@ -328,6 +332,27 @@ export interface Facts {
   traceparent?: string | undefined;
   /** Names of payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;
+}
+
+/** The spans of time for which plans limit the use. `other`: a span that is not among them. */
+export const limitWindows = [
+  'five_hour',
+  'seven_day',
+  'seven_day_opus',
+  'seven_day_sonnet',
+  'day',
+  'month',
+  'other',
+] as const;
+export type LimitWindow = (typeof limitWindows)[number];
+
+/** The use of one limit of the user's plan. */
+export interface RateLimit {
+  window: LimitWindow;
+  /** The used share, from 0. Above 1, the limit is exceeded. */
+  used: number;
+  /** The time at which the use begins anew (Unix seconds). */
+  resets_at?: number | undefined;
 }
 
 /** Arguments of an action that are numbers, truth values, or words of closed sets. */

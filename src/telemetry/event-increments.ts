@@ -16,16 +16,38 @@ import { errorClassOf } from './error-classes.ts';
 import { counterIncrement, type Increment, type Known, one } from './increments.ts';
 import { development, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
+import { modelOnMetrics } from './span-increments.ts';
 
 export function fromEvent(event: Event, known: Known): Increment[] {
   // Events that otel-hooks derives are not counted as events of an agent.
   if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const all = one('pipelineEvents', { [ours.eventType]: typeOnMetrics(event), [ours.pipelineResult]: 'accepted' });
-  const { stated_budget: stated } = factsOf(event) ?? {};
+  const facts: Partial<Facts> = factsOf(event) ?? {};
+  const { stated_budget: stated } = facts;
   const share = stated === undefined ? undefined : stated.used / stated.limit;
-  if (share !== undefined && share <= 1)
-    return [all, { metric: 'utilization', attributes: {}, value: share }, ...incrementsByType(event, known)];
-  return [all, ...incrementsByType(event, known)];
+  const increments = [all, ...gaugesOf(event, facts), ...incrementsByType(event, known)];
+  if (share !== undefined && share <= 1) increments.push({ metric: 'utilization', attributes: {}, value: share });
+  return increments;
+}
+
+/** The state of a running session, as its agent states it. A subagent's context is not the session's. */
+function gaugesOf(
+  event: Event,
+  { session_cost_usd: cost, rate_limits: limits = [], model }: Partial<Facts>,
+): Increment[] {
+  const ofModel: Plain = modelOnMetrics(model);
+  const all: Increment[] = [];
+  if (cost !== undefined) all.push({ metric: 'sessionCost', attributes: ofModel, value: cost });
+  if (event.event_type === 'Context.UntilCompaction' && event.parent_session_id === undefined) {
+    const share = (event.data.percentage_used ?? Number.NaN) / 100;
+    if (share >= 0 && share <= 1) all.push({ metric: 'sessionContext', attributes: ofModel, value: share });
+  }
+  for (const { window, used, resets_at: reset } of limits) {
+    const attributes = { [ours.limitWindow]: window };
+    all.push({ metric: 'limitUsed', attributes, value: used });
+    if (reset !== undefined) all.push({ metric: 'limitReset', attributes, value: reset });
+  }
+  return all;
 }
 
 /** The increments of an event by its type. */

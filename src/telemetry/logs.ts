@@ -25,6 +25,7 @@ import { development, EXCEPTION_EVENT, eventNameOf, operations, ours, stable } f
 import { instrumentationScope } from './resource.ts';
 import {
   decisionFacts,
+  limitAttributes,
   named,
   providerFor,
   type SpanContextFacts,
@@ -148,6 +149,8 @@ function common(
     [ours.riskFactors]: event.risk?.factors,
     [ours.tokensUsed]: facts.stated_budget?.used,
     [ours.tokensLimit]: facts.stated_budget?.limit,
+    [ours.sessionCost]: facts.session_cost_usd,
+    ...(facts.rate_limits === undefined ? {} : limitAttributes(facts.rate_limits)),
   };
 }
 

@@ -5,7 +5,7 @@ import {
   type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
-import { boundsOf, difference, isLevel, type MetricState, type Series, type Sum } from './metric-state.ts';
+import { boundsOf, difference, isGauge, isLevel, type MetricState, type Series, type Sum } from './metric-state.ts';
 import { type MetricId, type MetricName, metrics } from './names.ts';
 import { type Exemplar, OtlpWriter } from './otlp-writer.ts';
 import { instrumentationScope, type Plain, resourceOf } from './resource.ts';
@@ -62,11 +62,11 @@ function totals(lastMs: number, timeMs: number): Selection[] {
     {
       // A level does not start at zero.
       has: ({ metric, begun, now, sent }) =>
-        !isLevel(metric) && (!begun || (isAfterSilence && now.count !== sent.count)),
+        !isLevel(metric) && !isGauge(metric) && (!begun || (isAfterSilence && now.count !== sent.count)),
       pointOf: series => point(series, series.sent, series.startMs, series.begun ? timeMs - 1 : series.startMs),
     },
     {
-      has: () => true,
+      has: ({ metric, now, sent }) => !isGauge(metric) || now.count !== sent.count,
       pointOf: series => exemplified(series, point(series, series.now, series.startMs, timeMs)),
     },
   ];
@@ -74,7 +74,7 @@ function totals(lastMs: number, timeMs: number): Selection[] {
 
 function differences(lastMs: number, timeMs: number): Selection[] {
   const pointOf = (series: Series): Point => {
-    if (isLevel(series.metric)) return point(series, series.now, series.startMs, timeMs);
+    if (isLevel(series.metric) || isGauge(series.metric)) return point(series, series.now, series.startMs, timeMs);
     const change = difference(series.now, series.sent);
     return exemplified(series, point(series, change, Math.max(series.startMs, lastMs), timeMs));
   };
@@ -143,20 +143,26 @@ const point = (series: Series, sum: Sum, startMs: number, timeMs: number): Point
   sum,
 });
 
+const valueTypeOf = (metric: MetricId): ValueType =>
+  (metrics[metric] as MetricName).fractional ? ValueType.DOUBLE : ValueType.INT;
+
 function dataOf(metric: MetricId, points: Point[], temporality: Temporality): MetricData {
   const { name, unit, description } = metrics[metric];
   const bounds = boundsOf(metric);
   // A level is cumulative for every temporality preference of the standard.
   const aggregationTemporality =
     temporality === 'delta' && !isLevel(metric) ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE;
+  if (isGauge(metric)) {
+    return {
+      descriptor: { name, unit, description, valueType: valueTypeOf(metric) },
+      aggregationTemporality: AggregationTemporality.CUMULATIVE,
+      dataPointType: DataPointType.GAUGE,
+      dataPoints: points.map(({ sum, ...rest }) => ({ ...rest, value: sum.sum })),
+    };
+  }
   if (bounds === undefined) {
     return {
-      descriptor: {
-        name,
-        unit,
-        description,
-        valueType: (metrics[metric] as MetricName).fractional ? ValueType.DOUBLE : ValueType.INT,
-      },
+      descriptor: { name, unit, description, valueType: valueTypeOf(metric) },
       aggregationTemporality,
       dataPointType: DataPointType.SUM,
       isMonotonic: !isLevel(metric),

@@ -4,6 +4,7 @@
  * Attributes come from closed sets, so the number of series is bounded: names that users or servers choose become `mcp` or
  * `custom`. Back ends compute increases from recent samples, so each value needs a base. A series starts when it first
  * appears; its zero is sent before its first value. After a gap, the previous value is sent again before the new one.
+ * A gauge is sent once for each measurement, without a zero.
  */
 import { dollars } from '../lib/dollars.ts';
 import { quoted } from '../lib/quoted.ts';
@@ -91,7 +92,7 @@ export function addTo(
       sent: zero(bounds),
     };
     all[key] = series;
-    addValue(series.now, value, bounds, (metrics[metric] as MetricName).fractional);
+    addValue(series.now, value, bounds, metrics[metric]);
     if (locate === undefined || place === undefined) return;
     const known = places.get(series);
     // A histogram keeps the exemplar of the highest value, a counter the newest one.
@@ -110,9 +111,10 @@ function addValue(
   now: Sum,
   value: number,
   bounds: readonly number[] | undefined,
-  isFractional: boolean | undefined,
+  { fractional, isGauge }: MetricName,
 ): void {
-  now.sum = isFractional ? dollars(now.sum + value) : now.sum + value;
+  const sum = isGauge ? value : now.sum + value;
+  now.sum = fractional ? dollars(sum) : sum;
   now.count += 1;
   if (bounds === undefined || now.buckets === undefined) return;
   const at = bounds.findIndex(bound => value <= bound);
@@ -161,7 +163,7 @@ export function histogramTo(
 export function measuredOnce(metric: MetricId, total: Sum | undefined, value: number): Sum {
   const bounds = boundsOf(metric);
   const now = total ?? zero(bounds);
-  addValue(now, value, bounds, undefined);
+  addValue(now, value, bounds, metrics[metric]);
   return now;
 }
 
@@ -193,7 +195,7 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
       const none = zero(boundsOf(each.metric));
       theirs[key] ??= { ...each, startMs: nowMs, begun: false, now: none, sent: structuredClone(none) };
       const { now } = theirs[key];
-      now.sum += left.sum;
+      now.sum = isGauge(each.metric) ? each.now.sum : now.sum + left.sum;
       now.count += left.count;
       if (now.buckets) now.buckets = now.buckets.map((count, i) => count + (left.buckets?.[i] ?? 0));
     }
@@ -245,6 +247,8 @@ const jsonOf = (value: unknown): string => (typeof value === 'string' ? quoted(v
 const seriesKeys = new Map<string, string>();
 
 export const isLevel = (metric: MetricId): boolean => (metrics[metric] as MetricName).isLevel ?? false;
+
+export const isGauge = (metric: MetricId): boolean => (metrics[metric] as MetricName).isGauge ?? false;
 
 export const boundsOf = (metric: MetricId): readonly number[] | undefined => (metrics[metric] as MetricName).bounds;
 

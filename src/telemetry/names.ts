@@ -278,6 +278,10 @@ export const ours = {
   loopAborted: 'agent_hooks.retry.loop_aborted',
   sessionLoops: 'agent_hooks.session.loops',
   turnRetries: 'agent_hooks.turn.retries',
+  limitWindow: 'agent_hooks.rate_limit.window',
+  limitPrefix: 'agent_hooks.rate_limit.',
+  sessionCost: 'agent_hooks.session.cost_usd',
+  sessionContext: 'agent_hooks.session.context_utilization',
   budgetOf: 'agent_hooks.budget.of',
   budgetUnit: 'agent_hooks.budget.unit',
   budgetState: 'agent_hooks.budget.state',
@@ -334,6 +338,8 @@ export interface MetricName {
   readonly fractional?: true;
   /** The value goes up and down: it states a present level. */
   readonly isLevel?: true;
+  /** Each measurement replaces the one before it, and is sent once: back ends then know when it was measured. */
+  readonly isGauge?: true;
 }
 
 const doubling = (first: number, count: number): number[] =>
@@ -554,6 +560,33 @@ export const metrics = {
     name: 'agent_hooks.context.thresholds',
     unit: '{threshold}',
     description: "Times that the use of the model's window reached 70 % or 80 %.",
+  },
+  sessionContext: {
+    name: 'agent_hooks.session.context_utilization',
+    unit: '1',
+    description: "Share of the model's window that the running session uses, as the agent stated it last.",
+    fractional: true,
+    isGauge: true,
+  },
+  sessionCost: {
+    name: 'agent_hooks.session.cost',
+    unit: 'USD',
+    description: 'Cost of the running session so far, as the agent stated it last.',
+    fractional: true,
+    isGauge: true,
+  },
+  limitUsed: {
+    name: 'agent_hooks.rate_limit.utilization',
+    unit: '1',
+    description: "Used share of a limit of the user's plan, as the agent stated it last.",
+    fractional: true,
+    isGauge: true,
+  },
+  limitReset: {
+    name: 'agent_hooks.rate_limit.reset_time',
+    unit: 's',
+    description: "Time at which the use of a limit of the user's plan begins anew, in Unix seconds.",
+    isGauge: true,
   },
   loops: {
     name: 'agent_hooks.retry.loops',

@@ -186,20 +186,21 @@ function writeRecord(out: ProtobufBuffer, record: ReadableLogRecord | MappedReco
   if (record.eventName) out.textField(0x62, record.eventName);
 }
 
-/** Writes a sum or a histogram with bounds. Other kinds of metrics are not used. */
+/** Writes a gauge, a sum or a histogram with bounds. Other kinds of metrics are not used. */
 function writeMetric(out: ProtobufBuffer, metric: MetricData): void {
   const { name, description, unit, valueType } = metric.descriptor;
   const start = out.open(0x12, 3);
   out.textField(0x0a, name);
   if (description) out.textField(0x12, description);
   if (unit) out.textField(0x1a, unit);
-  const isHistogram = metric.dataPointType === DataPointType.HISTOGRAM;
-  const data = out.open(isHistogram ? 0x4a : 0x3a, 3);
-  if (metric.dataPointType === DataPointType.HISTOGRAM) for (const each of metric.dataPoints) writeHistogram(out, each);
-  else if (metric.dataPointType === DataPointType.SUM) {
+  const { dataPointType: type } = metric;
+  const isGauge = type === DataPointType.GAUGE;
+  const data = out.open(type === DataPointType.HISTOGRAM ? 0x4a : isGauge ? 0x2a : 0x3a, 3);
+  if (type === DataPointType.HISTOGRAM) for (const each of metric.dataPoints) writeHistogram(out, each);
+  else if (type === DataPointType.SUM || type === DataPointType.GAUGE) {
     for (const each of metric.dataPoints) writeNumber(out, each, valueType === ValueType.INT);
   }
-  out.varintField(0x10, metric.aggregationTemporality === AggregationTemporality.DELTA ? 1 : 2);
+  if (!isGauge) out.varintField(0x10, metric.aggregationTemporality === AggregationTemporality.DELTA ? 1 : 2);
   if (metric.dataPointType === DataPointType.SUM && metric.isMonotonic) out.varintField(0x18, 1);
   out.close(data, 3);
   out.close(start, 3);

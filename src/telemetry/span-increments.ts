@@ -101,7 +101,7 @@ const aboutModel = (
 ): Plain => ({
   [development.operationName]: operations.chat,
   [development.providerName]: provider ?? providerFor(model, widening) ?? 'unknown',
-  [development.requestModel]: MODEL.test(model ?? '') ? (model ?? 'unknown') : 'unknown',
+  ...modelOnMetrics(model),
 });
 
 /** Tokens are counted once: for each response, or for the session if no source reported its responses. */
@@ -150,5 +150,9 @@ function fromChat(span: ChatSpan, widening: Widening, error: Plain): Increment[]
   }
   return all;
 }
+
+export const modelOnMetrics = (model: string | undefined): Plain => ({
+  [development.requestModel]: MODEL.test(model ?? '') ? (model ?? 'unknown') : 'unknown',
+});
 
 const MODEL = /^[A-Za-z0-9][A-Za-z0-9._:@/[\]-]{0,95}$/;

@@ -9,11 +9,12 @@ import type {
   FinishedDecision,
   FinishedSpan,
   SessionSpan,
+  SessionStatus,
   SpanKey,
   Sums,
   TraceKey,
 } from '../assemble/finished.ts';
-import type { DecisionFacts } from '../event/event.ts';
+import type { DecisionFacts, RateLimit } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { formerAttributes, formerSpanName } from '../python/span-names.ts';
 import { actionAttributes } from './action-attributes.ts';
@@ -175,9 +176,10 @@ const attributesOfKind: {
       [ours.sessionLoops]: span.loops,
       [ours.budgetState]: span.budget,
       ...contextUse(span.context),
-      [development.requestModel]: span.stated?.model,
+      [development.requestModel]: span.stated?.model ?? span.status?.model,
       ...upperBound(span.stated?.upperUsd, span.stated?.prices),
     },
+    statusOf(span.status),
     sums(span),
   ],
   turn: (span, facts) => [
@@ -302,6 +304,26 @@ const contextUse = (context: ContextUse | undefined): Attributes => ({
   [ours.tokensUsed]: context?.used,
   [ours.tokensLimit]: context?.limit,
 });
+
+/** The state of the session, as its agent stated it last. */
+function statusOf(status: SessionStatus | undefined): Attributes {
+  if (status === undefined) return {};
+  return {
+    [ours.sessionCost]: status.costUsd,
+    [ours.sessionContext]: status.context,
+    ...limitAttributes(status.limits),
+  };
+}
+
+/** The use of the plan's limits. */
+export function limitAttributes(limits: readonly RateLimit[] = []): Attributes {
+  const attributes: Attributes = {};
+  for (const { window, used, resets_at: reset } of limits) {
+    attributes[`${ours.limitPrefix}${window}.utilization`] = used;
+    attributes[`${ours.limitPrefix}${window}.reset_time`] = reset;
+  }
+  return attributes;
+}
 
 /** The most that tokens can have cost. It is derived, so no counter takes it. */
 export const upperBound = (usd: number | undefined, prices: string | undefined): Attributes =>

@@ -12,7 +12,7 @@ import type {
   Sums,
   TurnSpan,
 } from '../../src/assemble/finished.ts';
-import { type Event, type EventType, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
+import { type Event, type EventType, FACTS, type Facts, limitWindows, SPEC_VERSION } from '../../src/event/event.ts';
 
 /** The options of an action, each with a value. */
 const options = {
@@ -73,6 +73,8 @@ const usage: Filled<Sums> = {
   unpricedTokens: 2_048,
 };
 
+const limits = limitWindows.map(window => ({ window, used: 0.42, resets_at: 1_772_445_600 }));
+
 const sessionSpan: Filled<SessionSpan> = {
   ...common,
   kind: 'session',
@@ -102,6 +104,7 @@ const sessionSpan: Filled<SessionSpan> = {
   loops: 1,
   budget: 'warning',
   context: { used: 78_124, limit: 160_000 },
+  status: { costUsd: 0.42, limits, model, context: 0.49 },
   agent: 'claude-code',
   usage,
   complete: false,
@@ -347,6 +350,8 @@ const facts: Filled<Facts> = {
   trace_record: traceRecord,
   stated_budget: { used: 1, limit: 2 },
   crossed: [70],
+  session_cost_usd: 0.42,
+  rate_limits: limits,
   traceparent: '',
   fields: [],
 };

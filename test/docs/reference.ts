@@ -9,7 +9,7 @@ import { type Command, type Flag, globalFlags } from '../../src/commands/command
 import { commands } from '../../src/commands/registry.ts';
 import { lossesOf, spoolOf } from '../../src/deliver/state-limits.ts';
 import { contentClasses } from '../../src/event/content-classes.ts';
-import { eventTypes, FILE_WRITE } from '../../src/event/event.ts';
+import { eventTypes, FILE_WRITE, limitWindows } from '../../src/event/event.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
 import { type Increment, incrementsOf } from '../../src/telemetry/increments.ts';
 import { severities } from '../../src/telemetry/logs.ts';
@@ -318,6 +318,15 @@ const about: { readonly [name: string]: string } = {
   [ours.loopAborted]: '`true` when the loop was stopped',
   [ours.sessionLoops]: 'Loops that were detected in the segment',
   [ours.turnRetries]: 'Actions of the turn that were tried again',
+  [ours.limitWindow]: `The span of time of the limit: ${limitWindows.map(window => `\`${window}\``).join(', ')}`,
+  [ours.sessionCost]: 'Cost of the session so far in US dollars, as the agent stated it last',
+  [ours.sessionContext]: "Used share of the model's window, as the agent stated it last, 0 to 1",
+  ...Object.fromEntries(
+    limitWindows.flatMap(window => [
+      [`${ours.limitPrefix}${window}.utilization`, `Used share of the plan's limit \`${window}\`, 0 to 1`],
+      [`${ours.limitPrefix}${window}.reset_time`, `Unix time (s) at which the limit \`${window}\` begins anew`],
+    ]),
+  ),
   [ours.budgetOf]: '`session`, `turn`, or `envelope` (the sender states use and limit)',
   [ours.budgetUnit]: '`tokens` or `usd`',
   [ours.budgetState]: '`warning` from 70 % of the budget, `exceeded` from 80 %',
@@ -637,7 +646,7 @@ function metricTable(): string[] {
       row(
         code(metric.name),
         metric.name.startsWith('agent_hooks.') ? 'own' : 'development',
-        metric.bounds ? 'histogram' : metric.isLevel ? 'up-down counter' : 'counter',
+        kindOf(metric),
         code(metric.unit),
         attributesOf(metric).map(code).join(' '),
         metric.description.replace(/\.$/, ''),
@@ -645,6 +654,9 @@ function metricTable(): string[] {
     ),
   ];
 }
+
+const kindOf = ({ bounds, isLevel, isGauge }: MetricName): string =>
+  bounds ? 'histogram' : isGauge ? 'gauge' : isLevel ? 'up-down counter' : 'counter';
 
 function prometheusSeries(): string[] {
   const increments = allIncrements();
@@ -659,12 +671,12 @@ function prometheusSeries(): string[] {
 }
 
 /** Units in braces are annotations and leave no trace in the name; 1 leaves one in the names of gauges alone. */
-function prometheusName({ name, unit, bounds, isLevel }: MetricName): string {
+function prometheusName({ name, unit, bounds, isLevel, isGauge }: MetricName): string {
   const plain = name.replace(/[^a-zA-Z0-9_]/g, '_');
   const isBare = /^\{.*\}$/.test(unit) || (unit === '1' && bounds !== undefined);
-  const suffix = { s: '_seconds', USD: '_USD', By: '_bytes' }[unit] ?? '';
+  const suffix = { s: '_seconds', USD: '_USD', By: '_bytes', '1': isGauge ? '_ratio' : '' }[unit] ?? '';
   if (suffix === '' && !isBare) throw new Error(`no rule for the unit ${unit}`);
-  return `${plain}${suffix}${bounds || isLevel ? '' : '_total'}`;
+  return `${plain}${suffix}${bounds || isLevel || isGauge ? '' : '_total'}`;
 }
 
 function commonOnLogs(): string[] {

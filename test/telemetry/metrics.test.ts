@@ -27,18 +27,21 @@ interface Point {
   attributes: { key: string; value: { stringValue: string } }[];
   exemplars?: { traceId: string; spanId: string; asInt?: string; asDouble?: number; timeUnixNano: string }[];
 }
+interface Points {
+  dataPoints: Point[];
+}
 function pointsIn(bytes: Uint8Array | undefined, name: string): Point[] {
   const request = decodeRequest('metrics', bytes ?? new Uint8Array()) as unknown as {
     resourceMetrics: {
       scopeMetrics: {
-        metrics: { name: string; sum?: { dataPoints: Point[] }; histogram?: { dataPoints: Point[] } }[];
+        metrics: { name: string; sum?: Points; gauge?: Points; histogram?: Points }[];
       }[];
     }[];
   };
   return request.resourceMetrics
     .flatMap(r => r.scopeMetrics.flatMap(s => s.metrics))
     .filter(metric => metric.name === name)
-    .flatMap(metric => (metric.sum ?? metric.histogram)?.dataPoints ?? []);
+    .flatMap(metric => (metric.sum ?? metric.gauge ?? metric.histogram)?.dataPoints ?? []);
 }
 
 const span = (call: string) => ({ kind: 'action' as const, session: 's', parts: [call] });
@@ -354,4 +357,62 @@ test('the semconv setting decides under which names tokens and lengths of reques
     'gen_ai.request.model': 'm',
     'gen_ai.token.type': 'input',
   });
+});
+
+test.each(['cumulative', 'delta'] as const)(
+  'a gauge (%s) is sent once for each measurement, without a zero',
+  temporality => {
+    const state = noMetrics();
+    const stated = (value: number): Increment => ({
+      metric: 'limitUsed',
+      attributes: { [ours.limitWindow]: 'five_hour' },
+      value,
+    });
+    const { name } = metrics.limitUsed;
+    const sentAt = (current: MetricState, ms: number): { values: (number | undefined)[]; next: MetricState } => {
+      const encoded = encodeMetrics(current, ms, temporality);
+      const values = (encoded?.bodies ?? []).flatMap(({ bytes }) =>
+        pointsIn(bytes, name).map(({ asDouble }) => asDouble),
+      );
+      return { values, next: encoded === undefined ? current : settleMetrics(current, encoded.settled) };
+    };
+    addTo(state, resource, [stated(0.4), stated(0.92)], 1_000);
+    const first = sentAt(state, 2_000);
+    expect(first.values).toEqual([0.92]);
+    // Another series changes an hour later: the old measurement is not repeated as if it were new.
+    addTo(first.next, resource, [{ metric: 'prompts', attributes: {}, value: 1 }], 3_600_000);
+    const second = sentAt(first.next, 3_601_000);
+    expect(second.values).toEqual([]);
+    addTo(second.next, resource, [stated(0.1)], 3_700_000);
+    const third = sentAt(second.next, 3_701_000);
+    expect(third.values).toEqual([0.1]);
+    // A measurement that equals the one before it is news as well.
+    addTo(third.next, resource, [stated(0.1)], 3_800_000);
+    const other = noMetrics();
+    handOver(third.next, other, 3_900_000);
+    expect(sentAt(other, 3_901_000).values).toEqual([0.1]);
+  },
+);
+
+test('limits, context and cost of a running session become gauges', () => {
+  const status = (percent: number, usd: number) => ({
+    atMs: START_MS,
+    payload: {
+      session_id: 's',
+      model: { id: 'claude-sonnet-5' },
+      cost: { total_cost_usd: usd },
+      context_window: { used_percentage: percent, context_window_size: 200_000 },
+      rate_limits: { five_hour: { used_percentage: 92, resets_at: 1_772_445_600 } },
+    },
+  });
+  const { events, spans } = play([status(61, 0.42)]);
+  const gauges = incrementsOf(events, spans, 'claude-code', () => true).filter(
+    ({ metric }) => (metrics[metric] as MetricName).isGauge,
+  );
+  expect(gauges.map(({ metric, attributes, value }) => [metric, attributes, value])).toEqual([
+    ['sessionContext', { [development.requestModel]: 'claude-sonnet-5' }, 0.61],
+    ['sessionCost', { [development.requestModel]: 'claude-sonnet-5' }, 0.42],
+    ['limitUsed', { [ours.limitWindow]: 'five_hour' }, 0.92],
+    ['limitReset', { [ours.limitWindow]: 'five_hour' }, 1_772_445_600],
+  ]);
 });

@@ -8,7 +8,7 @@
  * under both names.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
-import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
 import { permitted } from '../shared/permitted.ts';
@@ -18,6 +18,7 @@ import { editsIn } from './edits.ts';
 import { optionsOf } from './options.ts';
 import { failureKey, modeOf } from './place.ts';
 import { settings } from './settings.ts';
+import { isStatusLine, readStatusLine } from './status-line.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -308,12 +309,11 @@ const events: Record<string, HookEvent> = {
   WorktreeCreate: vendor(),
   // The matcher of a FileChanged hook defines the list of watched files.
   FileChanged: vendor('event'),
-  // This is not a hook, but the command of the settings that prints the status line. otel-hooks prints no status line,
-  // so it does not register here. A user's own status line command can forward its input to otel-hooks.
+  // `enable --status-line` registers it in another place of the settings than hooks.
   StatusLine: {
     plain: ['total_cost_usd', 'five_hour_used_percentage', 'seven_day_used_percentage'],
     register: false,
-    read: fields => [...contextOf(fields), ...limitsOf(fields)],
+    read: readStatusLine,
   },
   // Runs before each piece of text is shown.
   MessageDisplay: vendor('index', 'final'),
@@ -345,6 +345,8 @@ export const claudeCode: Agent = {
   eventName: nativeName,
   session: fields => word(fields.session_id),
   cwd: fields => word(fields.cwd),
+  // Only the status line states it.
+  version: fields => word(fields.version),
   events,
   actions,
   subagents: ['general-purpose', 'Explore', 'Plan', 'claude', 'claude-code-guide', 'statusline-setup'],
@@ -359,55 +361,11 @@ export const claudeCode: Agent = {
 
 const OWN_FILE = /[\\/]projects[\\/][^\\/]+[\\/]([^\\/]+)\.jsonl$/;
 
-/** The payload of the status line has no name, or `Status`, and two members that no hook has: window and cost. */
+/** The payload of the status line has no name, or `Status`. */
 function nativeName(fields: Fields): string | undefined {
   const name = word(fields.hook_event_name);
   if (name !== undefined && name !== 'Status') return name;
-  return isFields(fields.context_window) && isFields(fields.cost) && isFields(fields.model) ? 'StatusLine' : name;
-}
-
-/** Returns how full the model's context window is, as the program states it. */
-function contextOf(fields: Fields): Reading[] {
-  const { context_window_size, used_percentage, current_usage } = fieldsOf(fields.context_window);
-  const limit = number(context_window_size);
-  const usage = fieldsOf(current_usage);
-  const parts = [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens].flatMap(
-    count => number(count) ?? [],
-  );
-  const used = parts.length === 0 ? undefined : parts.reduce((sum, count) => sum + count, 0);
-  const percentage = number(used_percentage);
-  if (used === undefined && percentage === undefined) return [];
-  return [
-    reading(fields, {
-      event_type: 'Context.UntilCompaction',
-      data: {
-        tokens_used: used,
-        tokens_limit: limit,
-        percentage_used: percentage,
-        tokens_remaining: used === undefined || limit === undefined ? undefined : Math.max(0, limit - used),
-      },
-      actor: 'system',
-      facts: { model: word(fieldsOf(fields.model).id) },
-    }),
-  ];
-}
-
-/** Returns the cost of the session so far, and the used share of the plan's limits. */
-function limitsOf(fields: Fields): Reading[] {
-  const rates = fieldsOf(fields.rate_limits);
-  const plain = {
-    total_cost_usd: number(fieldsOf(fields.cost).total_cost_usd),
-    five_hour_used_percentage: number(fieldsOf(rates.five_hour).used_percentage),
-    seven_day_used_percentage: number(fieldsOf(rates.seven_day).used_percentage),
-  };
-  return [
-    reading(fields, {
-      event_type: 'vendor.claude-code.StatusLine',
-      data: Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)),
-      actor: 'system',
-      facts: { fields: Object.keys(plain) },
-    }),
-  ];
+  return isStatusLine(fields) ? 'StatusLine' : name;
 }
 
 /** The kinds are a closed set that grows; any other text is `unknown`. */

@@ -1,5 +1,5 @@
 /** Responses and their tokens: a rollout states the totals of a thread, from which each response is computed. */
-import type { Fields } from '../../event/event.ts';
+import type { Fields, LimitWindow, RateLimit } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
 import { entryAt, isAside, note, type Place, recalled } from './place.ts';
@@ -30,7 +30,10 @@ export const totalOf = (payload: Fields): Total | undefined => usageOf(fieldsOf(
 export function readTokenCount(place: Place): TranscriptEntry[] {
   const { payload, memory, file } = place;
   const total = totalOf(payload);
-  if (total === undefined || memory.recall('place', 'records') !== undefined) return [];
+  if (total === undefined) return [];
+  const key = `${memory.recall('place', 'thread') ?? file.subagent ?? file.root}:${sizeOf(total)}`;
+  // Records state the tokens of each response. This row alone states the window and the plan's limits.
+  if (memory.recall('place', 'records') !== undefined) return filled(place, key);
   const known = memory.recall('place', 'total');
   const last = usageOf(fieldsOf(payload.info).last_token_usage);
   const before: Total = JSON.parse(known ?? '{}');
@@ -50,7 +53,7 @@ export function readTokenCount(place: Place): TranscriptEntry[] {
   const response = isOther ? last : used;
   if (response === undefined) return [];
   note(place, 'counted', JSON.stringify(response));
-  return responded(place, `${thread ?? file.subagent ?? file.root}:${sizeOf(total)}`, undefined, response);
+  return responded(place, key, undefined, response);
 }
 
 /** The record of one response: from the first record on, totals add nothing. */
@@ -121,6 +124,28 @@ function filled(place: Place, key: string): TranscriptEntry[] {
         percentage_used: Math.round((used / limit) * 1_000) / 10,
         tokens_remaining: limit - used,
       },
+      facts: { model: place.memory.recall('place', 'model'), rate_limits: limitsOf(place.payload) },
     }),
   ];
+}
+
+/** The spans of time of the plan's limits, in minutes. */
+const windows: { readonly [minutes: number]: LimitWindow } = {
+  300: 'five_hour',
+  1440: 'day',
+  10080: 'seven_day',
+  43200: 'month',
+};
+
+/** Returns the use of the plan's limits; undefined if the row states none. */
+function limitsOf(payload: Fields): RateLimit[] | undefined {
+  const { primary, secondary } = fieldsOf(payload.rate_limits);
+  const limits = [primary, secondary].flatMap((each): RateLimit[] => {
+    const { used_percent, window_minutes, resets_at } = fieldsOf(each);
+    const percent = number(used_percent);
+    if (percent === undefined || percent < 0) return [];
+    const window = windows[number(window_minutes) ?? 0] ?? 'other';
+    return [{ window, used: percent / 100, resets_at: number(resets_at) }];
+  });
+  return limits.length > 0 ? limits : undefined;
 }

@@ -4,7 +4,7 @@
  * twice adds nothing.
  */
 import * as z from 'zod';
-import { type Body, type EventType, eventTypes, FACTS, type Fields } from '../../event/event.ts';
+import { type Body, type EventType, eventTypes, FACTS, type Fields, limitWindows } from '../../event/event.ts';
 import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
 import type { ForeignEvent, ForeignReading, Unreadable } from '../foreign-event.ts';
 import { actorTypes, agentModes, dataSchemas, envelopeSchema, isDateTime, riskLevels } from './schema.ts';
@@ -52,6 +52,18 @@ const ownFacts = z.object({
   agent: name,
   depth: count,
   stated_budget: lenient(z.object({ used: z.number().nonnegative(), limit: z.number().positive() })),
+  session_cost_usd: duration,
+  rate_limits: lenient(
+    z
+      .array(
+        z.object({
+          window: z.enum(limitWindows),
+          used: z.number().nonnegative(),
+          resets_at: lenient(z.number().positive()),
+        }),
+      )
+      .max(8),
+  ),
   launches: lenient(z.object({ id: name, agent: name })),
   duration_ms: duration,
   error_type: name,

@@ -84,10 +84,10 @@ describe('a rollout', () => {
         "Prompt.Submitted [prompt:t1:1, unless hooked, 09:14:03.002] {"prompt":"canary-prompt"} {"turn":"t1"}",
         "Action.Before [c1, 09:14:05.100] {"action":{"name":"shell","input":{"command":"npm test"}}} {"turn":"t1","tool":"Bash","call":"c1"}",
         "Model.Responded [019f2c1a-7b30-7c11-9a52-0e5d4f6a7b80:9120, 09:14:05.100] {"model_id":"gpt-5.5","input_tokens":9000,"output_tokens":120} {"turn":"t1","model":"gpt-5.5","provider":"openai","started_ms":1792487643000,"usage":{"cache_read_tokens":6000,"reasoning_tokens":40}}",
-        "Context.UntilCompaction [019f2c1a-7b30-7c11-9a52-0e5d4f6a7b80:9120, 09:14:05.150] {"tokens_used":9120,"tokens_limit":200000,"percentage_used":4.6,"tokens_remaining":190880} {"turn":"t1"}",
+        "Context.UntilCompaction [019f2c1a-7b30-7c11-9a52-0e5d4f6a7b80:9120, 09:14:05.150] {"tokens_used":9120,"tokens_limit":200000,"percentage_used":4.6,"tokens_remaining":190880} {"turn":"t1","model":"gpt-5.5"}",
         "Action.After [c1, 09:14:07.000] {"action":{"name":"shell","result":{"success":false,"exit_code":2}}} {"turn":"t1","tool":"Bash","call":"c1","duration_ms":1500,"exit_code":2,"error_type":"exit_code"}",
         "Model.Responded [019f2c1a-7b30-7c11-9a52-0e5d4f6a7b80:18650, 09:14:08.901] {"model_id":"gpt-5.5","input_tokens":9500,"output_tokens":30} {"turn":"t1","model":"gpt-5.5","provider":"openai","started_ms":1792487647000,"usage":{"cache_read_tokens":9000,"reasoning_tokens":0}}",
-        "Context.UntilCompaction [019f2c1a-7b30-7c11-9a52-0e5d4f6a7b80:18650, 09:14:08.950] {"tokens_used":9530,"tokens_limit":200000,"percentage_used":4.8,"tokens_remaining":190470} {"turn":"t1"}",
+        "Context.UntilCompaction [019f2c1a-7b30-7c11-9a52-0e5d4f6a7b80:18650, 09:14:08.950] {"tokens_used":9530,"tokens_limit":200000,"percentage_used":4.8,"tokens_remaining":190470} {"turn":"t1","model":"gpt-5.5"}",
         "Agent.Response [answer:t1, 09:14:09.000] {"response":"canary-answer","final":true} {"turn":"t1"}",
       ]
     `);
