@@ -29,6 +29,8 @@ export interface IndexedSession {
   /** Owner and name. */
   repository?: string | undefined;
   branch?: string | undefined;
+  /** The id of the session that this session continues. */
+  previous?: string | undefined;
   /** The models of its responses, the last one first. */
   models: string[];
   risk?: RiskLevel | undefined;
@@ -40,7 +42,7 @@ export interface IndexedSession {
 export type IndexShard = { readonly [key: string]: IndexedSession };
 
 /** The version of the schema is also the version of the counting rules: another version is counted again. */
-export const indexDocument = documentFamily<IndexShard>('index', 1, parseShard);
+export const indexDocument = documentFamily<IndexShard>('index', 2, parseShard);
 
 export const shardOf = (key: string): string => key.slice(0, 2);
 
@@ -68,12 +70,16 @@ export function indexed(before: IndexedSession | undefined, growth: Growth): Ind
   const { owner, name, branch } = fold.repository ?? {};
   if (name !== undefined) entry.repository = owner === undefined ? name : `${owner}/${name}`;
   if (branch !== undefined) entry.branch = branch;
+  entry.previous ??= fold.segment?.previous ?? growth.spans.find(isContinuation)?.previous;
   const end = growth.spans.findLast((span): span is SessionSpan => span.kind === 'session');
   if (isOpen(fold)) entry.state = 'running';
   else if (end !== undefined) entry.state = end.errorType === undefined ? 'ended' : 'aborted';
   else if (entry.state === 'running') entry.state = 'ended';
   return entry;
 }
+
+const isContinuation = (span: FinishedSpan): span is SessionSpan =>
+  span.kind === 'session' && span.previous !== undefined;
 
 /** Returns the entry of a journal by folding all of its events; undefined if no event can be read. */
 export function indexedFrom(parts: Iterable<readonly Event[]>, bytes: number): IndexedSession | undefined {
