@@ -30,8 +30,9 @@ export function countAction(
   },
 ): void {
   counts.actions += 1;
-  if (errorType !== undefined) counts.failed += 1;
+  // A denied action did not fail, even if its agent calls the denial an error.
   if (decision?.outcome === 'deny') counts.denied += 1;
+  else if (errorType !== undefined) counts.failed += 1;
   if (decision?.outcome === 'ask' || waitMs !== undefined || askedMs !== undefined) counts.asked += 1;
   if (risk?.level === 'high' || risk?.level === 'critical') counts.risky += 1;
   counts.waitMs += waitMs ?? 0;
