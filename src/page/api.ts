@@ -1,5 +1,6 @@
 /** Requests to the server that sent this page. */
 import { useEffect, useState } from 'preact/hooks';
+import type { Snapshot } from './data.ts';
 
 /** A request that got no data: the sentence, and the command to run next. */
 export class Failure extends Error {
@@ -13,7 +14,20 @@ export class Failure extends Error {
   }
 }
 
+/** The session in this file, if the page is a file of `show --html` and has no server. */
+export const snapshot = ((): Snapshot | undefined => {
+  const text = document.getElementById('snapshot')?.textContent;
+  return text ? (JSON.parse(text) as Snapshot) : undefined;
+})();
+
+function inSnapshot({ part, details }: Snapshot, path: string): object {
+  const id = new URLSearchParams(path.slice(path.indexOf('?'))).get('id');
+  if (id === null) return part;
+  return details[id] ?? { v: 1, attributes: [], links: [], records: [] };
+}
+
 export async function request<T>(path: string, method = 'GET'): Promise<T> {
+  if (snapshot !== undefined) return inSnapshot(snapshot, path) as T;
   let response: Response;
   try {
     response = await fetch(path, { method });
@@ -55,12 +69,13 @@ export function useLive(key: string | undefined, load: () => Promise<void>): Fai
       }
       isBusy = false;
     };
+    void work();
+    if (snapshot !== undefined) return;
     const source = new EventSource(`/api/live${key === undefined ? '' : `?key=${encodeURIComponent(key)}`}`);
     source.addEventListener('open', () => void work());
     source.addEventListener('changed', () => void work());
     // EventSource reconnects automatically. A plain request gets the reason for the failure, which the page shows.
     source.addEventListener('error', () => void work());
-    void work();
     return () => {
       isOver = true;
       source.close();

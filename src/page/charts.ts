@@ -1,24 +1,29 @@
 /** Two small charts in SVG: the fill of the context over time, and the tokens and cost of each turn. */
 import { h, type JSX } from 'preact';
+import type { Axis } from './axis.ts';
 import type { ContextPoint, PageSpan } from './data.ts';
-import { clock, count, dollars, duration, short } from './format.ts';
+import { count, dollars, duration, minute, moment, short } from './format.ts';
 
 const [WIDTH, HEIGHT] = [600, 120];
 /** More points than pixels add nothing. */
 const MOST_POINTS = 600;
 
-export function ContextChart({ points }: { points: readonly ContextPoint[] }): JSX.Element | null {
+export function ContextChart({ points, axis }: { points: readonly ContextPoint[]; axis: Axis }): JSX.Element | null {
   const known = points.filter(({ tokens }) => tokens !== undefined);
   const [first, last] = [known[0], known.at(-1)];
   if (first === undefined || last === undefined || known.length < 2) return null;
   const highest = Math.max(...known.map(({ tokens = 0 }) => tokens), 1);
-  const share = known.findLast(point => point.share !== undefined)?.share;
-  const x = (ms: number): number => ((ms - first.atMs) / Math.max(1, last.atMs - first.atMs)) * WIDTH;
-  const y = (tokens: number): number => HEIGHT - (tokens / highest) * (HEIGHT - 8);
+  const limit = points.findLast(point => point.limit !== undefined)?.limit;
+  const top = Math.max(highest, limit ?? 0);
+  const share = (tokens = 0): string => (limit === undefined ? '' : ` (${Math.round((tokens / limit) * 100)} %)`);
+  const x = (ms: number): number => (axis.at(ms) / axis.length) * WIDTH;
+  const y = (tokens: number): number => HEIGHT - (tokens / top) * (HEIGHT - 8);
   const step = Math.ceil(known.length / MOST_POINTS);
   const line = known.filter((point, i) => i % step === 0 || point === last || point.isCompaction);
   const compactions = points.filter(({ isCompaction }) => isCompaction);
-  const text = `The context holds ${count(last.tokens)} tokens${share === undefined ? '' : `, ${Math.round(share * 100)} % of its size`}; the most were ${count(highest)}. ${compactions.length} compactions.`;
+  const size = limit === undefined ? '' : ` of ${count(limit)}`;
+  const times = compactions.length === 1 ? '1 compaction' : `${count(compactions.length)} compactions`;
+  const text = `At the end the context holds ${count(last.tokens)}${size} tokens${share(last.tokens)}; the most were ${count(highest)}${share(highest)}. ${times}.`;
   return h(
     'figure',
     null,
@@ -30,7 +35,7 @@ export function ContextChart({ points }: { points: readonly ContextPoint[] }): J
         h(
           'line',
           { class: 'compaction', x1: x(atMs), x2: x(atMs), y1: 0, y2: HEIGHT },
-          h('title', null, `compaction at ${clock(atMs)}`),
+          h('title', null, `compaction at ${minute(atMs)}`),
         ),
       ),
       h('polyline', {
@@ -45,9 +50,11 @@ const MOST_TURNS = 500;
 
 export function Turns({
   spans,
+  firstMs,
   onSelect,
 }: {
   spans: readonly PageSpan[];
+  firstMs: number;
   onSelect(id: string): void;
 }): JSX.Element | null {
   const turns = spans.filter(({ kind }) => kind === 'turn').sort((a, b) => a.startMs - b.startMs);
@@ -92,7 +99,7 @@ export function Turns({
                   `${number}${turn.isOpen ? ' (running)' : ''}`,
                 ),
               ),
-              h('td', { class: 'number' }, clock(turn.startMs)),
+              h('td', { class: 'number' }, moment(turn.startMs, firstMs)),
               h('td', { class: 'number' }, duration(turn.endMs - turn.startMs)),
               h('td', { class: 'number' }, short(usage?.input)),
               h('td', { class: 'number' }, short(usage?.cacheRead)),

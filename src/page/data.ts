@@ -1,15 +1,19 @@
-/** The values that the server of `otel-hooks view` sends to its page. */
+/** The values that the server of `otel-hooks view` sends to its page, and that a file of `show --html` holds. */
 
 import type { SpanCounts } from '../journal/span-counts.ts';
 
 export interface SessionRow extends SpanCounts {
-  /** The name of the journal. */
+  /** The name of the journal; of the first one, if the session was resumed under other ids. */
   key: string;
   session: string;
   agent: string;
   firstMs: number;
   lastMs: number;
+  /** Without the time between the parts of a resumed session. */
+  lengthMs: number;
   state: 'running' | 'ended' | 'aborted';
+  /** The ids of the parts of a resumed session, the first one first. */
+  resumedAs?: string[] | undefined;
   isTrial: boolean;
   repository?: string | undefined;
   branch?: string | undefined;
@@ -39,6 +43,10 @@ export interface PageSpan {
   /** When a person was asked, and for how long. */
   askedMs?: number | undefined;
   waitMs?: number | undefined;
+  /** The model of a response. */
+  model?: string | undefined;
+  /** Who allowed or denied the action: the source, and what is known of the reason. */
+  decidedBy?: string | undefined;
   /** Short texts, such as the outcome, the decision and its source. */
   notes: string[];
   /** The usage of a turn, a response, a subagent or a session. */
@@ -62,19 +70,19 @@ export interface PageEvent {
   span?: string | undefined;
 }
 
-/** The fill of the context after a response, or as the agent reports it; the share is present if its size is known. */
+/** The fill of the context after a response, or as the agent reports it. */
 export interface ContextPoint {
   atMs: number;
   tokens?: number | undefined;
-  share?: number | undefined;
+  /** The size of the context, if the agent states it. */
+  limit?: number | undefined;
   isCompaction?: true | undefined;
 }
 
-/** A session, or the part of it that the page does not have yet. */
-export interface SessionPart {
-  v: 1;
-  row: SessionRow;
-  /** The page asks with these counts for the part after them. Another `made` means: begin again. */
+/** The journal of a session, or the part of it that the page does not have yet. */
+export interface JournalPart {
+  key: string;
+  /** The page asks with this name and its counts for the part after them. Another `made` means: begin again. */
   made: string;
   spans: PageSpan[];
   /** All open spans; they replace the earlier open ones. */
@@ -87,6 +95,13 @@ export interface SessionPart {
   /** The session that this one continues. */
   previous?: string | undefined;
   commits: string[];
+}
+
+export interface SessionPart {
+  v: 1;
+  row: SessionRow;
+  /** One journal, or several if the session was resumed under other ids. */
+  journals: JournalPart[];
 }
 
 export interface SpanDetails {
@@ -104,4 +119,13 @@ export interface ImportState {
   doneTranscripts: number;
   doneBytes: number;
   message?: string | undefined;
+}
+
+/** A whole session, in a file of `show --html`. */
+export interface Snapshot {
+  v: 1;
+  part: SessionPart;
+  details: { [span: string]: SpanDetails };
+  /** Says who made the file and what it leaves out. */
+  note: string;
 }

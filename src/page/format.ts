@@ -37,6 +37,10 @@ export function clock(ms: number): string {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
+/** The time of day; with the day, if it is not the day on which the session began. */
+export const moment = (ms: number, firstMs: number): string =>
+  day(ms) === day(firstMs) ? clock(ms) : `${day(ms)} ${clock(ms)}`;
+
 export const minute = (ms: number): string => `${day(ms)} ${clock(ms).slice(0, 5)}`;
 
 export const utc = (ms: number): string => new Date(ms).toISOString();

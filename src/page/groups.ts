@@ -40,7 +40,7 @@ export const costOf = ({ costUsd, statedCostUsd }: SessionRow): number | undefin
 
 const values: { readonly [key in SortKey]: (row: SessionRow) => number | undefined } = {
   firstMs: row => row.firstMs,
-  length: row => row.lastMs - row.firstMs,
+  length: row => row.lengthMs,
   turns: row => row.turns,
   actions: row => row.actions,
   failed: row => row.failed,
@@ -61,7 +61,17 @@ export function chosen(rows: readonly SessionRow[], choice: Choice): SessionRow[
       if (row.lastMs < choice.sinceMs) return false;
       const isRisky = row.risk === 'high' || row.risk === 'critical';
       if (choice.isTroubled && row.failed + row.denied + row.loops === 0 && !isRisky) return false;
-      const text = [row.session, row.agent, row.repository, row.branch, row.cwd, ...row.models].join(' ').toLowerCase();
+      const text = [
+        row.session,
+        ...(row.resumedAs ?? []),
+        row.agent,
+        row.repository,
+        row.branch,
+        row.cwd,
+        ...row.models,
+      ]
+        .join(' ')
+        .toLowerCase();
       return words.every(word => text.includes(word));
     })
     .sort((a, b) => sign * ((value(a) ?? -1) - (value(b) ?? -1)) || (a.key < b.key ? -1 : 1));

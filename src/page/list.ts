@@ -281,11 +281,16 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
     h(
       'td',
       null,
-      h('a', { href: `#/session/${row.key}`, title: row.session }, h(Foreign, null, row.session.slice(0, 13))),
+      h(
+        'a',
+        { href: `#/session/${row.key}`, title: [row.session, ...(row.resumedAs ?? [])].join(', ') },
+        h(Foreign, null, row.session.slice(0, 13)),
+      ),
+      row.resumedAs === undefined ? null : h('span', { class: 'quiet' }, ` +${row.resumedAs.length}`),
     ),
     h('td', null, h(Foreign, null, row.agent)),
     h('td', { class: 'number' }, h(Time, { ms: row.firstMs, text: minute(row.firstMs) })),
-    h('td', { class: 'number' }, duration(row.lastMs - row.firstMs)),
+    h('td', { class: 'number' }, duration(row.lengthMs)),
     h(
       'td',
       {

@@ -1,6 +1,7 @@
 /** The page of `otel-hooks view`. Its address behind `#` says what it shows, so that a view can be linked. */
 import { h, type JSX, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { snapshot } from './api.ts';
 import { List } from './list.ts';
 import { Session } from './session.ts';
 
@@ -12,8 +13,9 @@ function App(): JSX.Element {
     return () => window.removeEventListener('hashchange', change);
   }, []);
   const [, key, words = ''] = /^#\/session\/([^?]+)(?:\?(.*))?$/.exec(hash) ?? [];
-  if (key === undefined) return h(List, {});
   const span = new URLSearchParams(words).get('span') ?? undefined;
+  if (snapshot !== undefined) return h(Session, { sessionKey: snapshot.part.row.key, span });
+  if (key === undefined) return h(List, {});
   return h(Session, { key, sessionKey: decoded(key), span });
 }
 

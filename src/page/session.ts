@@ -1,31 +1,40 @@
 /** One session: its waterfall, the details of a span, context, turns and events. */
-import { h, type JSX } from 'preact';
+import { Fragment, h, type JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type Failure, request, useLive } from './api.ts';
+import { type Failure, request, snapshot, useLive } from './api.ts';
+import { axisOf } from './axis.ts';
 import { ContextChart, Turns } from './charts.ts';
-import type { ContextPoint, PageEvent, PageSpan, SessionPart, SpanDetails } from './data.ts';
-import { clock, count, dollars, duration, short } from './format.ts';
+import type { JournalPart, PageEvent, PageSpan, SessionPart, SessionRow, SpanDetails } from './data.ts';
+import { clock, count, day, dollars, duration, moment, short } from './format.ts';
 import { costOf } from './groups.ts';
 import { FailureNote, Foreign, Mark, placeOf, riskKind, stateWords, Time } from './parts.ts';
+import { Summary } from './summary.ts';
 import { Waterfall } from './waterfall.ts';
 
 interface Held {
   part: SessionPart;
-  spans: PageSpan[];
-  events: PageEvent[];
-  context: ContextPoint[];
+  /** The journals by their keys, each with all of its spans and events so far. */
+  journals: ReadonlyMap<string, JournalPart>;
 }
 
-/** Adds a part to what the page has. Another `made` begins again. */
+/** Adds a part to the data of the page. Another `made` begins again. */
 function joined(held: Held | undefined, part: SessionPart): Held {
-  const { spans, events, context } = part;
-  if (held === undefined || held.part.made !== part.made) return { part, spans, events, context };
-  return {
-    part,
-    spans: spans.length === 0 ? held.spans : [...held.spans, ...spans],
-    events: events.length === 0 ? held.events : [...held.events, ...events],
-    context: context.length === 0 ? held.context : [...held.context, ...context],
-  };
+  const journals = part.journals.map((each): [string, JournalPart] => {
+    const before = held?.journals.get(each.key);
+    if (before?.made !== each.made) return [each.key, each];
+    const more = <T>(had: T[], added: T[]): T[] => (added.length === 0 ? had : [...had, ...added]);
+    const { spans, events, context } = each;
+    return [
+      each.key,
+      {
+        ...each,
+        spans: more(before.spans, spans),
+        events: more(before.events, events),
+        context: more(before.context, context),
+      },
+    ];
+  });
+  return { part, journals: new Map(journals) };
 }
 
 interface Props {
@@ -37,18 +46,18 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
   const [held, setHeld] = useState<Held>();
   const latest = useRef<Held | undefined>(undefined);
   const failure = useLive(sessionKey, async () => {
-    const { current } = latest;
-    const words = new URLSearchParams({
-      key: sessionKey,
-      made: current?.part.made ?? '',
-      spans: String(current?.spans.length ?? 0),
-      events: String(current?.events.length ?? 0),
-      context: String(current?.context.length ?? 0),
-    });
-    latest.current = joined(current, await request<SessionPart>(`/api/session?${words}`));
+    const had = [...(latest.current?.journals.values() ?? [])].map(({ key, made, spans, events, context }) =>
+      [key, made, spans.length, events.length, context.length].join('.'),
+    );
+    const words = new URLSearchParams({ key: sessionKey, had: had.join(',') });
+    latest.current = joined(latest.current, await request<SessionPart>(`/api/session?${words}`));
     setHeld(latest.current);
   });
-  const spans = useMemo(() => (held === undefined ? [] : [...held.spans, ...held.part.open]), [held]);
+  const journals = useMemo(() => [...(held?.journals.values() ?? [])], [held]);
+  const spans = useMemo(() => journals.flatMap(each => [...each.spans, ...each.open]), [journals]);
+  const events = useMemo(() => journals.flatMap(each => each.events).sort((a, b) => a.atMs - b.atMs), [journals]);
+  const context = useMemo(() => journals.flatMap(each => each.context).sort((a, b) => a.atMs - b.atMs), [journals]);
+  const axis = useMemo(() => axisOf(spans), [spans]);
   const select = (id: string): void => {
     // Each selected span has an address, but not an entry of its own in the history.
     history.replaceState(undefined, '', `#/session/${sessionKey}?span=${id}`);
@@ -58,10 +67,13 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
   return h(
     'main',
     null,
-    h('nav', { 'aria-label': 'Path' }, h('a', { href: '#/' }, '← all sessions')),
+    snapshot === undefined
+      ? h('nav', { 'aria-label': 'Path' }, h('a', { href: '#/' }, '← all sessions'))
+      : h('p', { class: 'quiet' }, snapshot.note),
     h('h1', null, 'Session ', h(Foreign, null, held?.part.row.session ?? '')),
     h(FailureNote, { failure }),
-    held === undefined ? null : h(Facts, { held }),
+    held === undefined ? null : h(Facts, { row: held.part.row, journals }),
+    held === undefined ? null : h(Summary, { row: held.part.row, spans, onSelect: select }),
     held === undefined
       ? null
       : h(
@@ -71,14 +83,17 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
           h(Details, { sessionKey, span: selected }),
         ),
     held === undefined ? null : h('h2', null, 'Use'),
-    held === undefined ? null : h(ContextChart, { points: held.context }),
-    held === undefined ? null : h(Turns, { spans, onSelect: select }),
-    held === undefined ? null : h(Events, { events: held.events, onSelect: select }),
+    held === undefined ? null : h(ContextChart, { points: context, axis }),
+    held === undefined ? null : h(Turns, { spans, firstMs: held.part.row.firstMs, onSelect: select }),
+    held === undefined ? null : h(Events, { events, firstMs: held.part.row.firstMs, onSelect: select }),
   );
 }
 
-function Facts({ held: { part } }: { held: Held }): JSX.Element {
-  const { row, damagedLines, content, previous, commits } = part;
+function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalPart[] }): JSX.Element {
+  const damagedLines = journals.reduce((sum, each) => sum + each.damagedLines, 0);
+  const content = [...new Set(journals.flatMap(each => each.content))].sort();
+  const commits = [...new Set(journals.flatMap(each => each.commits))];
+  const previous = journals.find(each => each.previous !== undefined && each.key === row.key)?.previous;
   const item = (name: string, value: JSX.Element | string | null): JSX.Element =>
     h('div', { key: name }, h('dt', null, name), h('dd', null, value));
   return h(
@@ -89,7 +104,7 @@ function Facts({ held: { part } }: { held: Held }): JSX.Element {
       { class: 'totals' },
       item('state', h(Mark, { kind: row.state === 'running' ? 'good' : 'plain' }, stateWords[row.state])),
       item('cost', dollars(costOf(row))),
-      item('length', duration(row.lastMs - row.firstMs)),
+      item('length', duration(row.lengthMs)),
       item('start', h(Time, { ms: row.firstMs })),
       item('agent', h(Foreign, null, row.agent)),
       item('model', h(Foreign, null, row.models.join(', ') || '–')),
@@ -105,9 +120,6 @@ function Facts({ held: { part } }: { held: Held }): JSX.Element {
       item('written to cache', count(row.cacheWrite)),
       item('tokens out', count(row.output)),
     ),
-    (row.unpricedTokens ?? 0) > 0
-      ? h('p', { class: 'quiet' }, `${count(row.unpricedTokens)} tokens have no price, so the cost is too low.`)
-      : null,
     damagedLines > 0
       ? h(
           'p',
@@ -115,15 +127,17 @@ function Facts({ held: { part } }: { held: Held }): JSX.Element {
           `${count(damagedLines)} lines of the journal are damaged; this page shows the rest.`,
         )
       : null,
-    previous === undefined
+    row.resumedAs === undefined
       ? null
       : h(
           'p',
           null,
-          'It continues the session ',
-          h('a', { href: `#/session/${encodeURIComponent(previous)}` }, h(Foreign, null, previous)),
-          '.',
+          `This session was resumed ${row.resumedAs.length === 1 ? 'once' : `${row.resumedAs.length} times`} under another id; this page shows it as one session: `,
+          ...row.resumedAs.map(each => h('code', { key: each }, h(Foreign, null, each), ' ')),
         ),
+    previous === undefined
+      ? null
+      : h('p', null, 'It continues a session of which this machine has no journal: ', h('code', null, previous)),
     commits.length === 0
       ? null
       : h('p', null, 'Commits: ', ...commits.map(each => h('code', { key: each }, `${each.slice(0, 12)} `))),
@@ -163,7 +177,7 @@ function Details({ sessionKey, span }: { sessionKey: string; span: PageSpan | un
       h(
         'p',
         { class: 'quiet' },
-        'Select a span to see its attributes and records. Keys: arrows move, left closes, right opens, + and − zoom, 0 shows all.',
+        'Select a span to see its attributes and records. Keys: arrows move, left closes, right opens, + and − zoom, z fits the span, 0 shows all.',
       ),
     );
   const found = details?.id === span.id ? details.is : undefined;
@@ -174,11 +188,18 @@ function Details({ sessionKey, span }: { sessionKey: string; span: PageSpan | un
     h(
       'p',
       null,
-      h(Time, { ms: span.startMs, text: clock(span.startMs) }),
+      h(Time, { ms: span.startMs, text: `${day(span.startMs)} ${clock(span.startMs)}` }),
       ` for ${duration(span.endMs - span.startMs)}`,
       span.isOpen ? ', still open' : '',
     ),
     span.error === undefined ? null : h('p', null, h(Mark, { kind: 'bad' }, `failed: ${span.error}`)),
+    span.risk === undefined || span.risk === 'low'
+      ? null
+      : h('p', null, h(Mark, { kind: riskKind(span.risk) }, `risk ${span.risk}`)),
+    span.waitMs === undefined ? null : h('p', null, `It waited ${duration(span.waitMs)} for a person.`),
+    span.decidedBy === undefined
+      ? null
+      : h('p', null, h(Foreign, null, `${span.isDenied ? 'Denied' : 'Decided'} by ${span.decidedBy}.`)),
     span.notes.length === 0 ? null : h('p', null, h(Foreign, null, span.notes.join(', '))),
     h(FailureNote, { failure }),
     found === undefined ? null : h(Table, { pairs: found.attributes }),
@@ -203,7 +224,12 @@ const Table = ({ pairs }: { pairs: readonly [string, string][] }): JSX.Element =
       'tbody',
       null,
       ...pairs.map(([name, value]) =>
-        h('tr', { key: name }, h('th', { scope: 'row' }, name), h('td', null, h(Foreign, null, value))),
+        h(
+          'tr',
+          { key: name },
+          h('th', { scope: 'row' }, ...name.split(/(?<=[._])/).flatMap(part => [part, h('wbr', null)])),
+          h('td', null, h(Foreign, null, value)),
+        ),
       ),
     ),
   );
@@ -212,9 +238,11 @@ const MOST_EVENTS = 300;
 
 function Events({
   events,
+  firstMs,
   onSelect,
 }: {
   events: readonly PageEvent[];
+  firstMs: number;
   onSelect(id: string): void;
 }): JSX.Element | null {
   if (events.length === 0) return null;
@@ -235,14 +263,19 @@ function Events({
         h(
           'li',
           { key: events.length - i },
-          h(Time, { ms: atMs, text: clock(atMs) }),
+          h(Time, { ms: atMs, text: moment(atMs, firstMs) }),
           ' ',
           level === 'INFO' ? null : h(Mark, { kind: level === 'ERROR' ? 'bad' : 'warn' }, level.toLowerCase()),
           ' ',
           h(Foreign, null, line),
           span === undefined
             ? null
-            : h('button', { type: 'button', class: 'link', onClick: () => onSelect(span) }, 'show span'),
+            : h(
+                Fragment,
+                null,
+                ' ',
+                h('button', { type: 'button', class: 'link', onClick: () => onSelect(span) }, 'show span'),
+              ),
         ),
       ),
     ),

@@ -31,14 +31,3 @@ export function rowsOf(spans: readonly PageSpan[], collapsed: ReadonlySet<string
   }
   return rows;
 }
-
-/** The first and the last time of all spans. */
-export function timesOf(spans: readonly PageSpan[]): { fromMs: number; toMs: number } {
-  let fromMs = Number.POSITIVE_INFINITY;
-  let toMs = Number.NEGATIVE_INFINITY;
-  for (const { startMs, endMs } of spans) {
-    fromMs = Math.min(fromMs, startMs);
-    toMs = Math.max(toMs, endMs);
-  }
-  return spans.length === 0 ? { fromMs: 0, toMs: 1 } : { fromMs, toMs: Math.max(toMs, fromMs + 1) };
-}

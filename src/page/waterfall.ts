@@ -4,18 +4,22 @@
  */
 import { h, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { type Axis, axisOf } from './axis.ts';
 import type { PageSpan } from './data.ts';
 import { dollars, duration } from './format.ts';
 import { Foreign, Mark, riskKind } from './parts.ts';
-import { type Row, rowsOf, timesOf } from './tree.ts';
+import { type Row, rowsOf } from './tree.ts';
 
 export const ROW_PX = 24;
+/** The height of a session with few spans, in rows. */
+const MOST_EMPTY = 10;
 /** Rows beyond the visible part, so that fast scrolling shows no gaps. */
 const SPARE = 12;
 
+/** A part of the time axis. */
 interface Range {
-  fromMs: number;
-  toMs: number;
+  from: number;
+  to: number;
 }
 
 interface Props {
@@ -30,8 +34,8 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
   const [zoom, setZoom] = useState<Range>();
   const rows = useMemo(() => rowsOf(spans, collapsed), [spans, collapsed]);
-  const whole = useMemo(() => timesOf(spans), [spans]);
-  const range = zoom ?? whole;
+  const axis = useMemo(() => axisOf(spans), [spans]);
+  const range = zoom ?? { from: 0, to: axis.length };
   const { box, topPx, heightPx, onScroll, reveal } = useScroll(rows.length, isLive);
   const at = rows.findIndex(({ span }) => span.id === selected);
   useEffect(() => {
@@ -44,7 +48,8 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
     else next.delete(id);
     setCollapsed(next);
   };
-  const scale = (factor: number): void => setZoom(scaled(range, whole, factor, rows[at]?.span));
+  const scale = (factor: number): void => setZoom(scaled(range, axis, factor, rows[at]?.span));
+  const fitSelected = (): void => setZoom(fitted(axis, rows[at]?.span));
   const onKeyDown = (event: KeyboardEvent): void => {
     const row = rows[at];
     const to = target(event.key, at, rows, Math.max(1, Math.floor(heightPx / ROW_PX) - 1));
@@ -53,6 +58,7 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
     else if (event.key === 'ArrowRight' && row?.isCollapsed) toggle(row.span.id, false);
     else if (event.key === '+' || event.key === '=') scale(0.5);
     else if (event.key === '-') scale(2);
+    else if (event.key === 'z') fitSelected();
     else if (event.key === '0') setZoom(undefined);
     else return;
     event.preventDefault();
@@ -71,15 +77,21 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
       { class: 'tools' },
       button('Zoom in', '+', () => scale(0.5)),
       button('Zoom out', '−', () => scale(2)),
+      button('Fit the selected span', 'fit', fitSelected),
       button('Show all times', 'all', () => setZoom(undefined)),
       button('Close all', 'close all', () => setCollapsed(new Set(closable.map(({ span }) => span.id)))),
       button('Open all', 'open all', () => setCollapsed(new Set())),
-      h('span', { class: 'quiet' }, `${rows.length} rows, ${duration(range.toMs - range.fromMs)} shown`),
+      h(
+        'span',
+        { class: 'quiet' },
+        `${rows.length} rows, ${duration(range.to - range.from)} shown${axis.hiddenMs > 0 ? `; ${duration(axis.hiddenMs)} without work left out` : ''}`,
+      ),
     ),
     h(
       'div',
       {
         class: 'rows',
+        style: { height: `min(60vh, ${Math.max(MOST_EMPTY, rows.length) * ROW_PX + 2}px)` },
         ref: box,
         role: 'tree',
         tabIndex: 0,
@@ -96,6 +108,7 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
             key: row.span.id,
             row,
             top: (first + i) * ROW_PX,
+            axis,
             range,
             isSelected: row.span.id === selected,
             onSelect,
@@ -163,19 +176,28 @@ function parentOf(rows: readonly Row[], at: number): number | undefined {
   return undefined;
 }
 
-/** The range after a zoom around the selected span, or around the middle. */
-function scaled(range: Range, whole: Range, factor: number, around: PageSpan | undefined): Range {
-  const lengthMs = Math.max(10, (range.toMs - range.fromMs) * factor);
-  if (lengthMs >= whole.toMs - whole.fromMs) return whole;
-  const isInside = around !== undefined && around.startMs <= range.toMs && around.endMs >= range.fromMs;
-  const centerMs = isInside ? (around.startMs + around.endMs) / 2 : (range.fromMs + range.toMs) / 2;
-  const fromMs = Math.min(Math.max(whole.fromMs, centerMs - lengthMs / 2), whole.toMs - lengthMs);
-  return { fromMs, toMs: fromMs + lengthMs };
+/** The range after a zoom around the selected span, or around the middle. Undefined: everything. */
+function scaled({ from, to }: Range, axis: Axis, factor: number, around: PageSpan | undefined): Range | undefined {
+  const length = Math.max(10, (to - from) * factor);
+  if (length >= axis.length) return undefined;
+  const [start, end] = around === undefined ? [to, from] : [axis.at(around.startMs), axis.at(around.endMs)];
+  const center = start <= to && end >= from && around !== undefined ? (start + end) / 2 : (from + to) / 2;
+  const first = Math.min(Math.max(0, center - length / 2), axis.length - length);
+  return { from: first, to: first + length };
+}
+
+/** The range of a span with a little space around it. */
+function fitted(axis: Axis, span: PageSpan | undefined): Range | undefined {
+  if (span === undefined) return undefined;
+  const [start, end] = [axis.at(span.startMs), axis.at(span.endMs)];
+  const spare = Math.max(5, (end - start) * 0.02);
+  return { from: Math.max(0, start - spare), to: Math.min(axis.length, end + spare) };
 }
 
 interface LineProps {
   row: Row;
   top: number;
+  axis: Axis;
   range: Range;
   isSelected: boolean;
   onSelect(id: string): void;
@@ -185,6 +207,7 @@ interface LineProps {
 function Line({
   row: { span, level, hasChildren, isCollapsed },
   top,
+  axis,
   range,
   isSelected,
   onSelect,
@@ -192,7 +215,7 @@ function Line({
 }: LineProps): JSX.Element {
   const kind = span.error === undefined ? (span.isDenied ? 'denied' : span.kind) : 'failed';
   const arrow = hasChildren ? (isCollapsed ? '▸' : '▾') : '';
-  const usage = span.usage;
+  const { usage, askedMs = span.startMs } = span;
   return h(
     'div',
     {
@@ -229,7 +252,7 @@ function Line({
       span.risk === undefined || span.risk === 'low'
         ? null
         : h(Mark, { kind: riskKind(span.risk) }, `risk ${span.risk}`),
-      h('span', { class: 'quiet' }, span.notes.filter(note => !note.startsWith('risk ')).join(', ')),
+      h('span', { class: 'quiet' }, notesOf(span).join(', ')),
     ),
     h(
       'span',
@@ -241,17 +264,19 @@ function Line({
     h(
       'span',
       { class: 'track' },
-      bar(range, span.startMs, span.endMs, `bar bar-${kind}`),
-      span.waitMs === undefined
-        ? null
-        : bar(range, span.askedMs ?? span.startMs, (span.askedMs ?? span.startMs) + span.waitMs, 'bar bar-wait'),
+      bar(range, axis.at(span.startMs), axis.at(span.endMs), `bar bar-${kind}`),
+      span.waitMs === undefined ? null : bar(range, axis.at(askedMs), axis.at(askedMs + span.waitMs), 'bar bar-wait'),
     ),
   );
 }
 
-function bar({ fromMs, toMs }: Range, startMs: number, endMs: number, name: string): JSX.Element | null {
-  const share = (ms: number): number => ((ms - fromMs) / (toMs - fromMs)) * 100;
-  const [left, right] = [Math.max(0, share(startMs)), Math.min(100, share(endMs))];
+function notesOf({ notes, waitMs }: PageSpan): string[] {
+  return waitMs === undefined ? notes : [...notes, `waited ${duration(waitMs)} for a person`];
+}
+
+function bar({ from, to }: Range, start: number, end: number, name: string): JSX.Element | null {
+  const share = (x: number): number => ((x - from) / (to - from)) * 100;
+  const [left, right] = [Math.max(0, share(start)), Math.min(100, share(end))];
   if (right < 0 || left > 100) return null;
   return h('span', { class: name, style: { left: `${left}%`, width: `max(2px, ${Math.max(0, right - left)}%)` } });
 }

@@ -1,14 +1,16 @@
 /** The values of the page of `otel-hooks view`, read from the journals. */
 import { randomUUID } from 'node:crypto';
-import { step } from '../assemble/assemble.ts';
-import type { FinishedRecord, FinishedSpan, Sums } from '../assemble/finished.ts';
+import { REPOSITORY, step } from '../assemble/assemble.ts';
+import type { FinishedDecision, FinishedRecord, FinishedSpan, Sums } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
-import { type Event, factsOf } from '../event/event.ts';
+import { type Event, type Fields, factsOf } from '../event/event.ts';
 import { eventsIn, foldFrom, partOf } from '../journal/journal-events.ts';
 import { openSpans } from '../journal/replay.ts';
 import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
+import { sumOf } from '../journal/span-counts.ts';
+import { own } from '../lib/read.ts';
 import { asShown } from '../lib/shown.ts';
-import type { ContextPoint, PageEvent, PageSpan, SessionPart, SessionRow, SpanDetails, Usage } from '../page/data.ts';
+import type { ContextPoint, JournalPart, PageEvent, PageSpan, SessionRow, SpanDetails, Usage } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
 import { lineOf } from '../telemetry/line.ts';
@@ -16,6 +18,7 @@ import { levelOf, mapRecord } from '../telemetry/logs.ts';
 import { resourceOf } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan } from '../telemetry/spans.ts';
+import { type JoinedSession, joinedSessions, type Part } from './joined-sessions.ts';
 import { nodeOfSpan, unlimitedFacts } from './nodes.ts';
 import { isTrial } from './trial-sessions.ts';
 
@@ -30,35 +33,62 @@ function shownText(text: string): string {
 
 const shownName = (text: string): string => (text.length > 200 ? `${asShown(text.slice(0, 200))}…` : asShown(text));
 
+/** A row of the list with the journals behind it. */
+export interface Listed {
+  row: SessionRow;
+  parts: readonly Part[];
+}
+
 /** Lists sessions, and remembers their entries for the next list. */
 export class SessionLister {
   private entries = new Map<string, IndexedSession>();
 
-  list(store: Store): SessionRow[] {
+  list(store: Store): Listed[] {
     this.entries = sessionIndex(store, this.entries);
-    const rows = [...this.entries].map(([key, entry]) => rowOf(key, entry));
-    return rows.sort((a, b) => b.lastMs - a.lastMs || (a.key < b.key ? -1 : 1));
+    const all = joinedSessions(this.entries).map(parts => ({ row: rowOf(parts), parts }));
+    return all.sort((a, b) => b.row.lastMs - a.row.lastMs || (a.row.key < b.row.key ? -1 : 1));
   }
 }
 
-function rowOf(key: string, entry: IndexedSession): SessionRow {
-  const { session, agent, firstMs, lastMs, state, repository, branch, cwd, models, risk } = entry;
+const risks = ['low', 'medium', 'high', 'critical'] as const;
+
+export function rowOf(parts: JoinedSession): SessionRow {
+  const [{ key, entry: first }] = parts;
+  const entries = parts.map(({ entry }) => entry);
+  const last = entries.reduce((latest, entry) => (entry.lastMs > latest.lastMs ? entry : latest), first);
+  const newest = entries.toReversed();
+  const repository = newest.find(entry => entry.repository !== undefined)?.repository;
+  const branch = newest.find(entry => entry.branch !== undefined)?.branch;
   return {
-    ...countsOf(entry),
-    ...{ key, firstMs, lastMs, state, risk },
-    session: shownName(session),
-    agent: shownName(agent),
-    isTrial: isTrial(session),
+    ...sumOf(entries.map(countsOf)),
+    key,
+    firstMs: Math.min(...entries.map(({ firstMs }) => firstMs)),
+    lastMs: last.lastMs,
+    lengthMs: entries.reduce((sum, { firstMs, lastMs }) => sum + lastMs - firstMs, 0),
+    state: entries.some(({ state }) => state === 'running') ? 'running' : last.state,
+    risk: risks.findLast(level => entries.some(({ risk }) => risk === level)),
+    session: shownName(first.session),
+    resumedAs: parts.length === 1 ? undefined : entries.slice(1).map(({ session }) => shownName(session)),
+    agent: shownName(first.agent),
+    isTrial: isTrial(first.session),
     repository: repository && shownName(repository),
     branch: branch && shownName(branch),
-    cwd: cwd && shownName(cwd),
-    models: models.map(shownName),
+    cwd: first.cwd && shownName(first.cwd),
+    models: [...new Set(newest.flatMap(({ models }) => models))].map(shownName),
   };
+}
+
+/** What a page has of a journal. */
+export interface Had {
+  made: string;
+  spans: number;
+  events: number;
+  context: number;
 }
 
 /** Follows one journal: each update folds the new lines alone. */
 export class SessionFeed {
-  private readonly key: string;
+  readonly key: string;
   private made = '';
   private source: { agent: string; session: string; fold: FoldState } | undefined;
   private endBytes = 0;
@@ -127,14 +157,10 @@ export class SessionFeed {
     const facts = factsOf(event) ?? {};
     const level = levelOf(event, facts);
     const atMs = Date.parse(event.timestamp);
-    if (isNotable(event, level))
-      this.events.push({
-        atMs,
-        type: event.event_type,
-        level,
-        line: shownText(withoutId(lineOf(event, facts))),
-        span: id,
-      });
+    if (isNotable(event, level)) {
+      const line = event.event_type === REPOSITORY ? repositoryLine(event.data) : withoutId(lineOf(event, facts));
+      this.events.push({ atMs, type: event.event_type, level, line: shownText(line), span: id });
+    }
     this.addContext(event, spans, atMs);
   }
 
@@ -144,8 +170,8 @@ export class SessionFeed {
     if (event.event_type === 'Context.Compaction')
       this.context.push({ atMs, tokens: event.data.tokens_after, isCompaction: true });
     if (event.event_type === 'Context.UntilCompaction') {
-      const { tokens_used: tokens, percentage_used: percent } = event.data;
-      this.context.push({ atMs, tokens, share: percent === undefined ? undefined : percent / 100 });
+      const { tokens_used: tokens, tokens_limit: limit } = event.data;
+      this.context.push({ atMs, tokens, limit });
     }
     for (const span of spans) {
       if (span.kind !== 'chat' || span.subagent !== undefined || span.sum !== undefined) continue;
@@ -153,18 +179,16 @@ export class SessionFeed {
     }
   }
 
-  /** Returns the part of the session that a page with these counts does not have. */
-  part(row: SessionRow, had: { made: string; spans: number; events: number; context: number }): SessionPart {
-    const isSame = had.made === this.made;
-    const from = isSame ? had : { spans: 0, events: 0, context: 0 };
+  /** The part of the journal that a page with these counts does not have. */
+  part(had: Had | undefined): JournalPart {
+    const from = had?.made === this.made ? had : { spans: 0, events: 0, context: 0 };
     const sessions = [...this.finished, ...this.open].filter(span => span.kind === 'session');
     const previous = sessions.find(span => span.previous !== undefined)?.previous;
     return {
-      v: 1,
-      row,
+      key: this.key,
       made: this.made,
       spans: this.spans.slice(from.spans),
-      open: this.open.map(span => ({ ...this.pageSpan(span), error: undefined, isOpen: true })),
+      open: this.openSpans(),
       events: this.events.slice(from.events),
       context: this.context.slice(from.context),
       damagedLines: this.damagedLines,
@@ -193,6 +217,16 @@ export class SessionFeed {
     return { v: 1, attributes: namedTexts(attributes), links, records };
   }
 
+  /** A closed span that only waits for its transcript keeps its outcome. The others were closed for display alone. */
+  private openSpans(): PageSpan[] {
+    const { agent = '', fold } = this.source ?? {};
+    const closed = new Set(fold?.held.map(({ span }) => spanIdOf(agent, span.key)));
+    return this.open.map(span => {
+      const shown = this.pageSpan(span);
+      return closed.has(shown.id) ? shown : { ...shown, error: undefined, isOpen: true };
+    });
+  }
+
   private pageSpan(span: FinishedSpan): PageSpan {
     const { agent = '', session = '' } = this.source ?? {};
     const node = nodeOfSpan(span, unlimitedFacts(agent, session));
@@ -206,8 +240,11 @@ export class SessionFeed {
       endMs: span.endMs,
       error: node.error && shownName(node.error),
       isDenied: (span.kind === 'action' && span.decision?.outcome === 'deny') || undefined,
+      decidedBy: span.kind === 'action' && span.decision ? decider(span.decision) : undefined,
+      model: span.kind === 'chat' && span.model !== undefined ? shownName(span.model) : undefined,
       risk: span.risk?.level,
-      notes: node.notes.map(shownName),
+      // The page shows the risk and the wait in its own way.
+      notes: node.notes.filter(note => !/^(risk|waited) /.test(note)).map(shownName),
       ...(span.kind === 'action' ? { askedMs: span.askedMs, waitMs: span.waitMs } : {}),
       usage: spanUsage(span),
     };
@@ -227,6 +264,17 @@ const namedTexts = (attributes: object): [string, string][] =>
     ])
     .sort(([a], [b]) => (a < b ? -1 : 1));
 
+const scopeWords = { user: 'user settings', flags: 'command line', session: 'this session' } as const;
+
+/** `policy: rule of the managed settings`, `user: answer, once`. */
+function decider({ source, reason, scope, grant, basis }: FinishedDecision): string {
+  const scoped = scope === undefined || scope === 'other' ? undefined : (own(scopeWords, scope) ?? `${scope} settings`);
+  const facts = [reason === 'other' ? undefined : reason, scoped, grant === 'other' ? undefined : grant];
+  const known: string[] = facts.flatMap(each => (each === undefined || each === source ? [] : [each]));
+  if (basis === 'inferred') known.push('inferred');
+  return known.length === 0 ? source : `${source} (${known.join(', ')})`;
+}
+
 function spanUsage(span: FinishedSpan): Usage | undefined {
   if (span.kind === 'action' || span.kind === 'plan') return undefined;
   const used: Partial<Sums> = span.kind === 'chat' ? span : span.usage;
@@ -235,9 +283,17 @@ function spanUsage(span: FinishedSpan): Usage | undefined {
   return { input, output, cacheRead, cacheWrite, costUsd };
 }
 
+/** The fold makes no record of these events, so that no line is defined for them. */
+function repositoryLine({ owner, name, branch, commits }: Fields): string {
+  const made = Array.isArray(commits) ? commits.map(each => String(each).slice(0, 12)) : [];
+  const place = [owner, name].filter(each => each !== undefined).join('/');
+  const where = branch === undefined ? place : `${place} at ${branch}`;
+  return made.length === 0 ? `Repository ${where}` : `Commit ${made.join(', ')} in ${where}`;
+}
+
 /** Types of events that readers search for. Frequent events are shown as spans. */
 const isNotable = (event: Event, level: string): boolean =>
-  level !== 'INFO' ||
+  (level !== 'INFO' && level !== 'DEBUG') ||
   /^(Context\.Compaction|Retry\.|Policy\.|Session\.|vendor\.otel-hooks\.(Budget|Repository))/.test(event.event_type);
 
 /** The classes of content that the journal holds. */

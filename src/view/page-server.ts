@@ -8,9 +8,9 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { ImportState, SessionList } from '../page/data.ts';
+import type { ImportState, SessionList, SpanDetails } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
-import { SessionFeed, SessionLister } from './page-data.ts';
+import { type Had, type Listed, SessionFeed, SessionLister } from './page-data.ts';
 
 export interface PageFiles {
   readonly html: string;
@@ -44,7 +44,8 @@ export interface PageServer {
 const LOOK_MS = 500;
 /** A browser or a proxy may close a connection that is silent for longer. */
 const ALIVE_MS = 15_000;
-const MOST_FEEDS = 3;
+/** The parts of a resumed session are journals of their own. */
+const MOST_FEEDS = 8;
 const MOST_LISTENERS = 64;
 
 const POLICY = [
@@ -89,8 +90,8 @@ async function closed(server: Server, page: Page): Promise<void> {
 
 interface Listener {
   response: ServerResponse;
-  /** The journal that the page shows; undefined: the list. */
-  key: string | undefined;
+  /** The journals of the session that the page shows; undefined: the list. */
+  keys: readonly string[] | undefined;
   seen: string;
 }
 
@@ -168,41 +169,42 @@ class Page {
   private ofSession(key: string | undefined, words: URLSearchParams, isSpan: boolean): object {
     const store = this.options.open();
     try {
-      const row = store && this.lister.list(store).find(each => each.key === key || each.session === key);
-      const feed = store && row && this.feed(store, row.key);
-      if (feed === undefined || row === undefined)
+      const listed = store && key !== undefined ? this.listed(store, key) : undefined;
+      const feeds = store && listed?.parts.flatMap(part => this.feed(store, part.key) ?? []);
+      if (listed === undefined || feeds === undefined || feeds.length === 0)
         throw new Refusal(404, 'No session has this id on this machine; it may have been erased.');
-      if (isSpan) {
-        const details = feed.details(words.get('id') ?? '');
-        if (details === undefined) throw new Refusal(404, 'The session has no such span.');
-        return details;
-      }
-      const count = (name: string): number => Number(words.get(name) ?? 0) || 0;
-      const had = { spans: count('spans'), events: count('events'), context: count('context') };
-      return feed.part(row, { made: words.get('made') ?? '', ...had });
+      const most = Math.max(MOST_FEEDS, feeds.length);
+      for (const key of [...this.feeds.keys()].slice(0, -most)) this.feeds.delete(key);
+      if (isSpan) return detailsIn(feeds, words.get('id') ?? '');
+      const had = hadIn(words.get('had') ?? '');
+      return { v: 1, row: listed.row, journals: feeds.map(feed => feed.part(had.get(feed.key))) };
     } finally {
       store?.close();
     }
+  }
+
+  /** The session of this journal, or with this id. */
+  private listed(store: Store, word: string): Listed | undefined {
+    const all = this.lister.list(store);
+    return all.find(({ parts }) => parts.some(({ key, entry }) => key === word || entry.session === word));
   }
 
   private list(): SessionList {
     const store = this.options.open();
     try {
       const { stateFolder } = this.options;
-      return { v: 1, sessions: store === undefined ? [] : this.lister.list(store), stateFolder };
+      return { v: 1, sessions: store === undefined ? [] : this.lister.list(store).map(({ row }) => row), stateFolder };
     } finally {
       store?.close();
     }
   }
 
-  /** The feeds of the sessions that were shown last stay in memory. */
+  /** The feeds of the journals that were shown last stay in memory. */
   private feed(store: Store, key: string): SessionFeed | undefined {
     const feed = this.feeds.get(key) ?? new SessionFeed(key);
     this.feeds.delete(key);
     if (!feed.update(store)) return undefined;
     this.feeds.set(key, feed);
-    const [oldest] = this.feeds.keys();
-    if (this.feeds.size > MOST_FEEDS && oldest !== undefined) this.feeds.delete(oldest);
     return feed;
   }
 
@@ -211,7 +213,8 @@ class Page {
   private listen(response: ServerResponse, key: string | undefined): void {
     if (this.listeners.size >= MOST_LISTENERS) throw new Refusal(503, 'Too many pages are open.');
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
-    const listener = { response, key, seen: this.signs().of(key) };
+    const keys = key === undefined ? undefined : this.keysOf(key);
+    const listener = { response, keys, seen: this.signs().of(keys) };
     response.write('event: open\ndata: {}\n\n');
     this.listeners.add(listener);
     response.on('close', () => {
@@ -231,7 +234,7 @@ class Page {
     }
     this.aliveMs += LOOK_MS;
     for (const listener of this.listeners) {
-      const sign = signs.of(listener.key);
+      const sign = signs.of(listener.keys);
       if (sign !== listener.seen) listener.response.write('event: changed\ndata: {}\n\n');
       else if (this.aliveMs >= ALIVE_MS) listener.response.write(': alive\n\n');
       listener.seen = sign;
@@ -239,15 +242,23 @@ class Page {
     if (this.aliveMs >= ALIVE_MS) this.aliveMs = 0;
   }
 
-  /** Texts that change when a journal changes, or any journal. */
-  private signs(): { of(key: string | undefined): string } {
+  private keysOf(word: string): string[] {
+    const store = this.options.open();
+    try {
+      return store === undefined ? [] : (this.listed(store, word)?.parts.map(({ key }) => key) ?? []);
+    } finally {
+      store?.close();
+    }
+  }
+
+  /** Texts that change when one of these journals changes, when any changes, and when there is a new one. */
+  private signs(): { of(keys: readonly string[] | undefined): string } {
     const store = this.options.open();
     const sizes = store?.journalSizes() ?? new Map<string, number>();
     store?.close();
     let bytes = 0;
     for (const size of sizes.values()) bytes += size;
-    const all = `${sizes.size} ${bytes}`;
-    return { of: key => (key === undefined ? all : String(sizes.get(key) ?? all)) };
+    return { of: keys => [sizes.size, ...(keys?.map(key => sizes.get(key) ?? 0) ?? [bytes])].join(' ') };
   }
 
   end(): void {
@@ -266,6 +277,25 @@ class Page {
     const start = `${this.cookieName()}=`;
     return cookies.split('; ').some(each => each.startsWith(start) && isEqual(each.slice(start.length), this.cookie));
   }
+}
+
+/** The counts that a page sends: `key.made.spans.events.context`, one for each journal. */
+function hadIn(text: string): Map<string, Had> {
+  const had = new Map<string, Had>();
+  for (const each of text.split(',')) {
+    const [key = '', made = '', ...counts] = each.split('.');
+    const [spans = 0, events = 0, context = 0] = counts.map(count => Number(count) || 0);
+    had.set(key, { made, spans, events, context });
+  }
+  return had;
+}
+
+function detailsIn(feeds: readonly SessionFeed[], id: string): SpanDetails {
+  for (const feed of feeds) {
+    const details = feed.details(id);
+    if (details !== undefined) return details;
+  }
+  throw new Refusal(404, 'The session has no such span.');
 }
 
 /** A refused request, with the status and the reason. */

@@ -1,12 +1,23 @@
 /** The filters, groups and rows of the page of `otel-hooks view`. */
 import { describe, expect, it } from 'vitest';
 import { noCounts } from '../../src/journal/span-counts.ts';
+import { denials, failures, longest, modelUses, timeUse } from '../../src/page/answers.ts';
+import { axisOf } from '../../src/page/axis.ts';
 import type { PageSpan, SessionRow } from '../../src/page/data.ts';
 import { chosen, costByDay, grouped, noChoice, totalsOf } from '../../src/page/groups.ts';
-import { rowsOf, timesOf } from '../../src/page/tree.ts';
+import { rowsOf } from '../../src/page/tree.ts';
 
 const row = (key: string, more: Partial<SessionRow> = {}): SessionRow => ({
-  ...{ key, session: `session-${key}`, agent: 'codex', firstMs: 1_000, lastMs: 2_000, state: 'ended', isTrial: false },
+  ...{
+    key,
+    session: `session-${key}`,
+    agent: 'codex',
+    firstMs: 1_000,
+    lastMs: 2_000,
+    lengthMs: 1_000,
+    state: 'ended',
+    isTrial: false,
+  },
   ...{ ...noCounts(), models: ['m-1'], turns: 1, actions: 2 },
   ...more,
 });
@@ -74,9 +85,81 @@ describe('the waterfall', () => {
     const deep = Array.from({ length: 10_000 }, (_, i) => span(`s${i}`, i === 0 ? undefined : `s${i - 1}`, i));
     expect(rowsOf(deep, new Set())).toHaveLength(10_000);
   });
+});
+
+describe('the time axis', () => {
+  const span = (kind: PageSpan['kind'], startMs: number, endMs: number): PageSpan => ({
+    ...{ id: `${kind}${startMs}`, trace: 't', kind, name: kind, startMs, endMs, notes: [] },
+  });
+  const HOUR = 3_600_000;
 
   it('has a length even if all spans are one instant, or there is none', () => {
-    expect(timesOf([])).toEqual({ fromMs: 0, toMs: 1 });
-    expect(timesOf([{ ...span('a', undefined, 5), endMs: 5 }])).toEqual({ fromMs: 5, toMs: 6 });
+    expect(axisOf([]).length).toBe(1);
+    expect(axisOf([span('action', 5, 5)]).length).toBe(1);
+  });
+
+  it('is linear without long pauses', () => {
+    const axis = axisOf([span('session', 0, 100_000), span('turn', 10_000, 60_000), span('turn', 70_000, 100_000)]);
+    expect([axis.length, axis.hiddenMs, axis.at(0), axis.at(25_000), axis.at(100_000)]).toEqual([
+      100_000, 0, 0, 25_000, 100_000,
+    ]);
+  });
+
+  it('shortens a night between two turns to a fiftieth of the work', () => {
+    const axis = axisOf([span('session', 0, 10 * HOUR), span('turn', 0, HOUR), span('turn', 9 * HOUR, 10 * HOUR)]);
+    expect(axis.length).toBe(2.04 * HOUR);
+    expect(axis.hiddenMs).toBe(7.96 * HOUR);
+    expect(axis.at(9 * HOUR)).toBe(1.04 * HOUR);
+    expect(axis.at(5 * HOUR)).toBe(1.02 * HOUR);
+    expect(axis.at(9.5 * HOUR)).toBe(1.54 * HOUR);
+  });
+});
+
+describe('the answers', () => {
+  const span = (kind: PageSpan['kind'], startMs: number, endMs: number, more: Partial<PageSpan> = {}): PageSpan => ({
+    ...{ id: `${kind}${startMs}`, trace: 't', kind, name: kind, startMs, endMs, notes: [], ...more },
+  });
+
+  it('divide the time so that the classes add up, the wait for a person first', () => {
+    const spans = [
+      span('session', 0, 100),
+      span('turn', 10, 80, { id: 'turn' }),
+      span('chat', 10, 30, { parent: 'turn' }),
+      span('action', 25, 60, { parent: 'turn', askedMs: 30, waitMs: 20 }),
+      span('action', 61, 79, { id: 'launch', parent: 'turn' }),
+      span('subagent', 62, 78, { id: 'sub', parent: 'launch' }),
+      span('chat', 62, 70, { parent: 'sub' }),
+    ];
+    expect(timeUse(spans)).toEqual({ person: 20, actions: 15, model: 23, other: 12, idle: 30 });
+  });
+
+  it('sum the use of each model, and leave unknown numbers absent', () => {
+    const used = (model: string, usage: object) => span('chat', 0, 1, { model, usage });
+    const uses = modelUses([used('a', { input: 5 }), used('b', { costUsd: 2 }), used('a', { input: 7, output: 1 })]);
+    expect(uses).toEqual([
+      { model: 'b', responses: 1, costUsd: 2 },
+      { model: 'a', responses: 2, input: 12, output: 1 },
+    ]);
+  });
+
+  it('list denials apart from failures, and a failed response once', () => {
+    const spans = [
+      span('action', 3, 4, { error: 'tool_error', isDenied: true }),
+      span('turn', 0, 9, { id: 'turn', error: 'model_error' }),
+      span('chat', 2, 3, { parent: 'turn', error: 'model_error' }),
+      span('action', 1, 2, { error: 'exit_code' }),
+    ];
+    expect(failures(spans).map(({ id }) => id)).toEqual(['action1', 'chat2']);
+    expect(denials(spans).map(({ id }) => id)).toEqual(['action3']);
+  });
+
+  it('name the longest work, with the wait of an action, without the action that only holds a subagent', () => {
+    const spans = [
+      span('action', 0, 90, { id: 'launch' }),
+      span('subagent', 1, 89, { parent: 'launch' }),
+      span('chat', 5, 15),
+      span('action', 20, 21, { askedMs: 16, waitMs: 40 }),
+    ];
+    expect(longest(spans, 2).map(({ id }) => id)).toEqual(['action20', 'chat5']);
   });
 });

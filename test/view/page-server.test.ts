@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/event/event.ts';
-import type { ImportState, SessionList, SessionPart, SpanDetails } from '../../src/page/data.ts';
+import type { ImportState, JournalPart, SessionList, SessionPart, SpanDetails } from '../../src/page/data.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type PageServer, servePage } from '../../src/view/page-server.ts';
 
@@ -154,6 +154,12 @@ describe('access', () => {
 });
 
 describe('data', () => {
+  const part = async (more = ''): Promise<JournalPart> => {
+    const [first] = (await data<SessionPart>(`/api/session?key=${key}${more}`)).journals;
+    if (first === undefined) throw new Error('the session has no journal');
+    return first;
+  };
+
   it('lists the sessions of the index', async () => {
     journal(linesOf([event('Prompt.Submitted', {}), ...call('c1', 'Bash')]));
     const { sessions } = await data<SessionList>('/api/sessions');
@@ -164,12 +170,12 @@ describe('data', () => {
 
   it('sends the spans that a page does not have yet, and the open ones again', async () => {
     journal(linesOf([event('Prompt.Submitted', {}), ...call('c1', 'Bash')]));
-    const first = await data<SessionPart>(`/api/session?key=${key}`);
+    const first = await part();
     expect(first.open.map(({ kind }) => kind).sort()).toContain('turn');
-    const had = `made=${first.made}&spans=${first.spans.length}&events=${first.events.length}&context=0`;
+    const had = [key, first.made, first.spans.length, first.events.length, 0].join('.');
     journal(linesOf([...call('c2', 'Read'), event('Agent.Response', { final: true })]));
-    const next = await data<SessionPart>(`/api/session?key=${key}&${had}`);
-    const whole = await data<SessionPart>(`/api/session?key=${key}`);
+    const next = await part(`&had=${had}`);
+    const whole = await part();
     expect(next.made).toBe(first.made);
     expect([...first.spans, ...next.spans]).toEqual(whole.spans);
     expect(whole.spans.length + whole.open.length).toBeGreaterThan(first.spans.length + first.open.length);
@@ -180,9 +186,41 @@ describe('data', () => {
     expect((await data<SessionPart>('/api/session?key=session-a')).row.key).toBe(key);
   });
 
+  it('shows a failed action as failed while its transcript is not read', async () => {
+    const failed = call('c1', 'Bash').map(each =>
+      each.event_type === 'Action.After'
+        ? { ...each, data: { action: { name: 'shell', result: { success: false } } } }
+        : each,
+    ) as Event[];
+    journal(linesOf([event('Prompt.Submitted', {}), ...failed]));
+    const action = (await part()).open.find(({ kind }) => kind === 'action');
+    expect([action?.error, action?.isOpen]).toEqual(['tool_error', undefined]);
+  });
+
+  it('shows a session that was resumed under another id as one session', async () => {
+    journal(linesOf([event('Prompt.Submitted', {}), ...call('c1', 'Bash'), event('Session.End', {})]));
+    const resumed = [
+      event('Session.Start', { start_reason: 'resume' }, { previous: { session: 'session-a', segment: 0 } }),
+      ...call('c2', 'Read'),
+    ].map(each => ({ ...each, session_id: 'session-b' }));
+    const other = Buffer.from('resumed').toString('hex');
+    expect(owner.commit({ journal: [{ key: other, lines: linesOf(resumed as Event[]) }] })).toBe('committed');
+    const { sessions } = await data<SessionList>('/api/sessions');
+    expect(sessions.map(({ key: row, session, resumedAs, actions }) => [row, session, resumedAs, actions])).toEqual([
+      [key, 'session-a', ['session-b'], 2],
+    ]);
+    for (const word of [key, other, 'session-b']) {
+      const { row, journals } = await data<SessionPart>(`/api/session?key=${word}`);
+      expect([row.key, ...journals.map(each => each.key)]).toEqual([key, key, other]);
+      const action = [...(journals[1]?.spans ?? []), ...(journals[1]?.open ?? [])].find(each => each.kind === 'action');
+      const { attributes } = await data<SpanDetails>(`/api/span?key=${word}&id=${action?.id}`);
+      expect(attributes).toContainEqual(['gen_ai.tool.name', 'Read']);
+    }
+  });
+
   it('sends the attributes and the records of a span', async () => {
     journal(linesOf([event('Prompt.Submitted', {}), ...call('c1', 'Bash')]));
-    const { spans, open } = await data<SessionPart>(`/api/session?key=${key}`);
+    const { spans, open } = await part();
     const action = [...spans, ...open].find(({ kind }) => kind === 'action');
     const details = await data<SpanDetails>(`/api/span?key=${key}&id=${action?.id}`);
     expect(details.attributes).toContainEqual(['gen_ai.tool.name', 'Bash']);
@@ -191,8 +229,8 @@ describe('data', () => {
 
   it('counts damaged lines and shows the rest', async () => {
     journal(`${linesOf([event('Prompt.Submitted', {})])}{"torn\n${linesOf(call('c1', 'Bash'))}`);
-    const { damagedLines, row } = await data<SessionPart>(`/api/session?key=${key}`);
-    expect([damagedLines, row.actions]).toEqual([1, 1]);
+    const { journals, row } = await data<SessionPart>(`/api/session?key=${key}`);
+    expect([journals[0]?.damagedLines, row.actions]).toEqual([1, 1]);
   });
 
   it('replaces characters that could hide or move text', async () => {
