@@ -4,12 +4,12 @@ import type { Command } from './command.ts';
 export const commandsOfMachine: Command[] = [
   {
     name: 'destinations',
-    summary: 'list destinations and the data that waits for each; move it, give it up or send it again',
+    summary: 'list destinations and their waiting data; move, drop or resend it',
     usage: 'otel-hooks destinations [list | redirect A B | drop A | resend A [--session SESSION]] [--yes] [--json]',
     notes: [
       'A and B are names of the list, ids, addresses, or a provider with one destination. redirect moves the data that waits for A',
-      'to B. drop gives it up. resend sends again what A refused, from the quarantine, or one session of the journal; ids stay the',
-      'same. Each shows what it will do, asks, and counts what it did in `otel-hooks status`. docs/waiting-data.md has examples.',
+      'to B. drop removes it. resend sends data that A refused (from the quarantine) or one session of the journal again; ids stay the',
+      'same. Each shows its plan and asks first, and `otel-hooks status` counts the result. docs/waiting-data.md has examples.',
     ],
     flags: [
       { name: '--session', value: 'SESSION', summary: 'with resend: all spans and records of this session' },
@@ -48,7 +48,7 @@ export const commandsOfMachine: Command[] = [
     summary: 'remove one session from this machine: journal, state, waiting data, quarantine and logs',
     usage: 'otel-hooks erase SESSION [--yes] [--json]',
     notes: [
-      'SESSION is an id or its first letters. It shows what it will remove, and asks. Requests that wait and hold several sessions',
+      'SESSION is an id or its first letters. It shows the data that it will remove, and asks. Waiting requests with several sessions',
       'are rewritten. Data that was sent stays where it was sent, and so does the transcript that the agent keeps. Later hooks and',
       'imports do not bring the session back. After a kill, the next delivery or the same command does the rest.',
     ],

@@ -65,8 +65,8 @@ export const commands: Command[] = [
       'otel-hooks doctor [--fix] [--yes] [--offline] [--no-proof] [--tool AGENT] [--global|--project|--local] [--json]',
     notes: [
       'It sends a trace, a record and a metric, marked as synthetic, to each destination, and reads them back if read_back.* or a',
-      'local stack has an address for it. It runs the hooks as their agents would, if they are those that this version writes. One in',
-      'a file of the project is shown first and runs after a yes. docs/doctor.md lists the checks. Exits 1 when it finds a problem.',
+      'local stack has an address for it. It runs the hooks as their agents would, if this version would write the same hooks. A hook in',
+      'a file of the project is shown first, and runs after you agree. docs/doctor.md lists the checks. Exits 1 when it finds a problem.',
     ],
     flags: [
       { name: '--fix', summary: 'show the possible repairs as a diff, ask, and make them' },
@@ -92,7 +92,7 @@ export const commands: Command[] = [
       'At a terminal it lists the agents that are installed here and lets you choose, asks for the destination when none is',
       'configured, and shows one line for each file before it changes any. With --yes it asks nothing and takes all agents that it',
       'finds, or those of --tool. Comments, order, line ends and hooks of other programs stay as they are. Afterwards it runs the',
-      'written command with a session of its own, which stays in the journal, and sends one empty request to the destination.',
+      'written command with a trial session, which stays in the journal, and sends one empty request to the destination.',
     ],
     flags: [
       {
@@ -121,7 +121,7 @@ export const commands: Command[] = [
       {
         name: '--openhook',
         summary:
-          'give events to the commands of .openhook.json, after your consent to each file; without --tool nothing else',
+          'give events to the commands of .openhook.json, after your consent to each file; without --tool, no hooks are written',
       },
       { name: '--attribution', summary: 'a flag of the Python package: accepted and ignored' },
       { name: '--no-attribution', summary: 'accepted and ignored too' },
@@ -146,7 +146,7 @@ export const commands: Command[] = [
       { name: '--global', summary: 'for all projects of this user (the default)' },
       { name: '--project', summary: 'for all users of this folder: the file is shared' },
       { name: '--local', summary: 'for this user in this folder' },
-      { name: '--openhook', summary: 'run no command of .openhook.json any more; without --tool nothing else' },
+      { name: '--openhook', summary: 'stop running commands of .openhook.json; without --tool, no hooks are removed' },
       { name: '--diff', summary: 'also show the lines that change' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
@@ -193,8 +193,8 @@ export const commands: Command[] = [
     usage: 'otel-hooks ingest [FILE...|-] [--follow] [--tool AGENT] [--wait 30s] [--json]',
     notes: [
       'Reads Agent Hooks, OpenHook, Base Coat and CloudEvents: one event in each line, values over several lines, JSON arrays, gzip,',
-      'and our own journals and exports. Memory stays flat. A second call continues where the first one ended, and every event is',
-      'counted: recorded, known already or refused. A refused event is shown with its line, column and rule; events beside it are',
+      'and our own journals and exports. Memory use is constant. A second call continues where the first one ended, and every event is',
+      'counted: recorded, known already or refused. A refused event is shown with its line, column and rule; the events around it are',
       'recorded. Ctrl-C keeps what was read. Exits 1 when events were refused or data still waits.',
     ],
     flags: [
@@ -238,7 +238,11 @@ export const commands: Command[] = [
       'After the answer 200 the events are on the disk. docs/serve.md has examples.',
     ],
     flags: [
-      { name: '--listen', value: 'HOST:PORT', summary: 'where to listen (default 127.0.0.1:4319); others need --cert' },
+      {
+        name: '--listen',
+        value: 'HOST:PORT',
+        summary: 'where to listen (default 127.0.0.1:4319); other addresses need --cert',
+      },
       {
         name: '--allow-host',
         value: 'NAME',
@@ -254,8 +258,8 @@ export const commands: Command[] = [
         value: 'JWKS',
         summary: 'only bodies that one of these public keys signed (a JWKS, a JWK or PEM)',
       },
-      { name: '--rate', value: 'N', summary: 'requests per second of one client (default 20000; 0 for any number)' },
-      { name: '--rotate-token', summary: 'make a new token and exit; the former one is refused within a second' },
+      { name: '--rate', value: 'N', summary: 'requests per second of one client (default 20000; 0: no limit)' },
+      { name: '--rotate-token', summary: 'create a new token and exit; the old one is refused within a second' },
       { name: '--print-unit', value: 'KIND', summary: 'print a service file and exit: systemd or launchd' },
     ],
     example: 'otel-hooks serve --print-unit systemd > ~/.config/systemd/user/otel-hooks.service',
@@ -434,14 +438,14 @@ export const commands: Command[] = [
       {
         name: '--out',
         value: 'FOLDER',
-        summary: 'write into this project, at the place that the agent reads; nothing is replaced',
+        summary: 'write into this project, at the path that the agent reads; existing files are not replaced',
       },
       {
         name: '--force',
         summary: 'with --out: replace the hooks of an existing file, and keep the rest of it',
       },
       { name: '--strict', summary: 'exit 1 for every warning' },
-      { name: '--soften', summary: 'hooks that must not block cannot: their exit code 2 becomes 1' },
+      { name: '--soften', summary: 'replace exit code 2 by 1 in hooks that must not block' },
       { name: '--registry', value: 'V', summary: 'names and abilities as of 2026.03 or 2026.04 (the default)' },
       { name: '--products', summary: 'in addition to the registry, use known abilities of the products of today' },
       { name: '--layout', value: 'NAME', summary: 'another form of the file, if there are several' },
@@ -486,11 +490,11 @@ export const commands: Command[] = [
   },
   {
     name: 'signing-key',
-    summary: 'make a key that signs events, if there is none, and print its public part',
+    summary: 'create a key that signs events, unless it exists, and print its public part',
     usage: 'otel-hooks signing-key [FILE...]',
     notes: [
       'Prints a JWKS for receivers: of the key that hooks.sign_key names, otherwise of signing-key.pem in the configuration',
-      'folder, or of the named files. A missing file is made (0600). docs/exporting.md describes the change of keys.',
+      'folder, or of the named files. A missing file is created (0600). docs/exporting.md describes the change of keys.',
     ],
     flags: [],
     mostWords: ANY,
@@ -558,7 +562,7 @@ export const commands: Command[] = [
       'the file changes. docs/openhook.md has the rules, and the setting that switches OpenHook on.',
     ],
     flags: [
-      { name: '--ci', summary: 'with trust: also run them where CI is set' },
+      { name: '--ci', summary: 'with trust: also run them if the variable CI is set' },
       { name: '--yes', short: '-y', summary: 'with trust: do not ask' },
     ],
     words: [['list', 'trust', 'revoke'], 'DIR'],

@@ -112,31 +112,31 @@ const headersOf = (signal: OtlpSignal) =>
   });
 const protocolOf = (signal: OtlpSignal) =>
   setting<Protocol>(z.enum(protocols), {
-    about: `As \`otlp.protocol\`, for ${signal}.`,
+    about: `The same as \`otlp.protocol\`, for ${signal}.`,
     text: 'word',
     variables: [`${of(signal)}PROTOCOL`],
   });
 const compressionOf = (signal: OtlpSignal) =>
   setting(z.enum(compressions), {
-    about: `As \`otlp.compression\`, for ${signal}.`,
+    about: `The same as \`otlp.compression\`, for ${signal}.`,
     text: 'word',
     variables: [`${of(signal)}COMPRESSION`],
   });
 const timeoutOf = (signal: OtlpSignal) =>
   setting(z.int().min(1).max(600_000), {
-    about: `As \`otlp.timeout_ms\`, for ${signal}.`,
+    about: `The same as \`otlp.timeout_ms\`, for ${signal}.`,
     text: 'number',
     variables: [`${of(signal)}TIMEOUT`],
   });
 const fileOf = (signal: OtlpSignal, key: string, variable: string) =>
   setting(path, {
-    about: `As \`otlp.${key}\`, for ${signal}.`,
+    about: `The same as \`otlp.${key}\`, for ${signal}.`,
     text: 'path',
     variables: [`${of(signal)}${variable}`],
   });
 const exporterOf = (signal: OtlpSignal) =>
   setting(exporters, {
-    about: `Where ${signal} go: \`otlp\`, \`console\`, both, or \`none\`. Unset: to every provider.`,
+    about: `The exporters of ${signal}: \`otlp\`, \`console\`, both, or \`none\`. Unset: to every provider.`,
     text: 'list',
     variables: [`OTEL_${signal.toUpperCase()}_EXPORTER`],
   });
@@ -155,7 +155,7 @@ const content = (of: ContentClass, variables: readonly string[] = []) =>
 
 const budget = (about: string, schema: z.ZodType<number>) =>
   setting(schema, {
-    about: `${about}: at 70 % and at 80 % of it a \`Policy.Violation\` is recorded. Nothing is stopped.`,
+    about: `${about}. A \`Policy.Violation\` is recorded at 70 % and at 80 %; the session is not stopped.`,
     text: 'number',
     project: true,
   });
@@ -309,7 +309,7 @@ export const settings = {
   }),
   'metrics.series': setting(z.int().min(500).max(1_000_000), {
     about:
-      'Most series of one agent at one destination, as Prometheus counts them. Further series are counted under `other`.',
+      'Largest number of series of one agent at one destination, as Prometheus counts them. Further series are counted under `other`.',
     text: 'number',
     default: 2_000,
   }),
@@ -354,7 +354,7 @@ export const settings = {
     { about: 'Site of the account. Unset: `datadoghq.com`.', text: 'text' },
   ),
   'datadog.agent_host': text('Host of the Agent; its OTLP port is 4318. Unset: `localhost`.', 'DD_AGENT_HOST'),
-  'datadog.endpoint': door('Base address, instead of the one that site, key and host give.'),
+  'datadog.endpoint': door('Base address. Unset: it follows from site, key and host.'),
   'datadog.otlp_source': setting(z.string().min(1).max(200), {
     about:
       'Name of the source in requests to the intake of traces: `llmobs`, or the name that Datadog assigned to you.',
@@ -419,24 +419,25 @@ export const settings = {
   }),
   'hooks.output': setting(path, {
     about:
-      'File to which these events are appended, one per line, in the form of `agent_hooks_log`: docs/exporting.md.',
+      'File to which the events of `hooks.event` are appended, one per line, in the form of `agent_hooks_log`: docs/exporting.md.',
     text: 'path',
   }),
   'hooks.endpoint': setting(address, {
-    about: 'Address to which these events are posted, one per line (`application/vnd.agent-hooks.stream+jsonl`).',
+    about:
+      'Address to which the events of `hooks.event` are posted, one per line (`application/vnd.agent-hooks.stream+jsonl`).',
     text: 'text',
   }),
   'hooks.headers': setting(pairs, {
-    about: 'Headers of these requests, such as `authorization=Bearer ...`.',
+    about: 'Headers of the requests to `hooks.endpoint`, such as `authorization=Bearer ...`.',
     text: 'pairs',
     secret: true,
   }),
   'hooks.certificate': setting(path, {
-    about: 'PEM file of the certificate authorities for that address.',
+    about: 'PEM file of the certificate authorities for `hooks.endpoint`.',
     text: 'path',
   }),
   'hooks.sign_key': setting(path, {
-    about: 'Ed25519 key that signs these requests; `otel-hooks signing-key` makes one.',
+    about: 'Ed25519 key that signs the requests to `hooks.endpoint`; `otel-hooks signing-key` creates one.',
     text: 'path',
   }),
   'trace.deny_as_error': setting(z.boolean(), {
@@ -478,7 +479,8 @@ export const settings = {
     project: [false, true],
   }),
   'trace.sampler': setting(z.enum(samplers), {
-    about: 'Which traces are sent. Logs and metrics are not sampled. A project may only lower the share.',
+    about:
+      'The sampler, which decides which traces are sent. Logs and metrics are not sampled. A project may only lower the share.',
     text: 'word',
     default: 'parentbased_always_on',
     variables: ['OTEL_TRACES_SAMPLER'],
@@ -520,8 +522,8 @@ export const settings = {
   }),
   'metadata.include': setting(z.array(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/)).max(32), {
     about:
-      'Metadata of vendors to record and send, named by paths with points: `dev.cursor.workspace_id`. Texts are ' +
-      'without secrets and at most 256 characters long. A project may only remove names.',
+      'Metadata of vendors to record and send, named by paths with dots: `dev.cursor.workspace_id`. Secrets are removed from ' +
+      'texts, which are cut to 256 characters. A project may only remove names.',
     text: 'list',
     project: 'part',
   }),
@@ -588,51 +590,57 @@ export const settings = {
   'budget.turn_tokens': budget('The same for one turn', z.int().min(1)),
   'budget.session_usd': budget('US dollars of one session, if its cost is known', z.number().positive()),
   'budget.turn_usd': budget('The same for one turn', z.number().positive()),
-  'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),
+  'limits.attribute_count': limit(
+    'Largest number of attributes of a span or record.',
+    ['OTEL_ATTRIBUTE_COUNT_LIMIT'],
+    128,
+  ),
   'limits.attribute_value_length': limit('Longest text of an attribute, in characters. Unset: 2,048 bytes.', [
     'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
-  'limits.span_attribute_count': limit('As `limits.attribute_count`, for spans.', ['OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT']),
-  'limits.span_attribute_value_length': limit('As `limits.attribute_value_length`, for spans.', [
+  'limits.span_attribute_count': limit('The same as `limits.attribute_count`, for spans.', [
+    'OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT',
+  ]),
+  'limits.span_attribute_value_length': limit('The same as `limits.attribute_value_length`, for spans.', [
     'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
   'limits.span_event_count': limit(
-    'Most events of a span. None are sent: they are log records instead.',
+    'Largest number of events of a span. It has no effect, because events are sent as log records.',
     ['OTEL_SPAN_EVENT_COUNT_LIMIT'],
     128,
   ),
-  'limits.span_link_count': limit('Most links of a span.', ['OTEL_SPAN_LINK_COUNT_LIMIT'], 128),
+  'limits.span_link_count': limit('Largest number of links of a span.', ['OTEL_SPAN_LINK_COUNT_LIMIT'], 128),
   'limits.event_attribute_count': limit(
-    "Most attributes of a span's event; no events are sent.",
+    "Largest number of attributes of a span's event. It has no effect, because events are sent as log records.",
     ['OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT', 'OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT'],
     128,
   ),
   'limits.link_attribute_count': limit(
-    "Most attributes of a span's link.",
+    "Largest number of attributes of a span's link.",
     ['OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT', 'OTEL_LINK_ATTRIBUTE_COUNT_LIMIT'],
     128,
   ),
-  'limits.log_attribute_count': limit('As `limits.attribute_count`, for log records.', [
+  'limits.log_attribute_count': limit('The same as `limits.attribute_count`, for log records.', [
     'OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT',
   ]),
-  'limits.log_attribute_value_length': limit('As `limits.attribute_value_length`, for log records.', [
+  'limits.log_attribute_value_length': limit('The same as `limits.attribute_value_length`, for log records.', [
     'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
   'keep.inbox_mb': keep(
     1_000_000,
     1_024,
-    'Most MB of hooks in the inbox that only a later version can read. 0: no limit, also for the settings below.',
+    'Largest size in MB of the hooks in the inbox that only a later version can read. 0: no limit, also for the settings below.',
   ),
-  'keep.inbox_files': keep(100_000_000, 200_000, 'Most hooks that only a later version can read.'),
+  'keep.inbox_files': keep(100_000_000, 200_000, 'Largest number of hooks that only a later version can read.'),
   'keep.inbox_days': keep(3_650, 30, 'Days for which these hooks are kept.'),
-  'keep.outbox_mb': keep(1_000_000, 1_024, 'Most MB that wait for all destinations together.'),
-  'keep.outbox_files': keep(100_000_000, 100_000, 'Most files that wait for destinations.'),
+  'keep.outbox_mb': keep(1_000_000, 1_024, 'Largest size in MB of the data that waits for all destinations together.'),
+  'keep.outbox_files': keep(100_000_000, 100_000, 'Largest number of files that wait for destinations.'),
   'keep.outbox_days': keep(3_650, 30, 'Days for which data waits for a destination.'),
-  'keep.journal_mb': keep(1_000_000, 1_024, 'Most MB of journals.'),
-  'keep.journal_files': keep(100_000_000, 20_000, 'Most journals; each session has one.'),
-  'keep.journal_days': keep(3_650, 90, 'Days for which the journal of a session that is over is kept.'),
-  'keep.quarantine_mb': keep(1_000_000, 256, 'Most MB in the quarantine.'),
-  'keep.quarantine_files': keep(100_000_000, 10_000, 'Most files in the quarantine.'),
+  'keep.journal_mb': keep(1_000_000, 1_024, 'Largest size in MB of all journals.'),
+  'keep.journal_files': keep(100_000_000, 20_000, 'Largest number of journals; each session has one.'),
+  'keep.journal_days': keep(3_650, 90, 'Days for which the journal of an ended session is kept.'),
+  'keep.quarantine_mb': keep(1_000_000, 256, 'Largest size in MB of the quarantine.'),
+  'keep.quarantine_files': keep(100_000_000, 10_000, 'Largest number of files in the quarantine.'),
   'keep.quarantine_hours': keep(87_600, 24, 'Hours for which data stays in the quarantine.'),
   max_chars: setting(z.int().min(0).max(10_000_000), {
     about: 'Longest text of recorded content, in characters.',

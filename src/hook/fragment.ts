@@ -8,17 +8,18 @@
  *
  * Format 1.
  *
- *     file name   <boot>-<uptime>-<pid>-<unique>      of [0-9A-Za-z.-] only content     otel-hooks/1
- *     <key>=<bytes>:<value> <key>=<bytes>:<value> ...\n
- *                 <payload>\n <unique>\n
+ *     file name   <boot>-<uptime>-<pid>-<unique>      of [0-9A-Za-z.-] only
+ *     content     otel-hooks/1 <key>=<bytes>:<value> <key>=<bytes>:<value> ...\n
+ *                 <payload>\n
+ *                 <unique>\n
  *
- * boot is the first group of the kernel's boot id and uptime its clock in seconds; both are `0` without /proc. This
- * clock neither jumps nor runs backwards, so a jump of the wall clock does not change the order of fragments. unique is
- * a random UUID, or the parent's pid and a counter if the kernel provides no UUID. The trailer repeats it: a payload
+ * boot is the first group of the kernel's boot id and uptime its clock in seconds, both `0` without /proc. This clock
+ * neither jumps nor runs backwards, so a jump of the wall clock does not change the order of fragments. unique is a
+ * random UUID, or the parent's pid and a counter if the kernel provides no UUID. The trailer repeats it: a payload
  * cannot know it, so a torn file never looks complete. Each value has its length in bytes before it and may hold any
  * byte, newlines included.
  *
- * Keys: tool, event, provider, cwd, at (arrival in Unix ms; absent if the front end has no clock, then the file's time
+ * Keys: tool, event, provider, cwd, at (arrival in Unix ms; absent if the front end has no clock; then the file's time
  * is used), ppid, and variables of environment.ts under their own names. Unknown keys are kept. A fragment of another
  * version is left for the program that knows it.
  */

@@ -22,14 +22,14 @@ export const rules = {
   },
   'manifest/newer': {
     level: 'warning',
-    asks: 'spec is a known version: additions of a later one are ignored',
+    asks: 'spec is a known version: additions of a later version are ignored',
     clause: '2',
   },
   'hook/required': { level: 'error', asks: 'a hook has an event and a handler', clause: '2' },
   'hook/type': { level: 'error', asks: 'fields of a hook have the types of its table', clause: '2' },
   'hook/event': {
     level: 'warning',
-    asks: 'an event is in a registry: no provider has other events',
+    asks: 'an event is in a registry: no provider has an event that is not in one',
     clause: '6',
   },
   'hook/blocking': {
@@ -39,7 +39,7 @@ export const rules = {
   },
   'hook/degradation': { level: 'error', asks: 'the strategy of a hook is block, warn or exclude', clause: '9' },
   'hook/capability': { level: 'note', asks: 'capabilities are those of the registry', clause: '8' },
-  'hook/provider': { level: 'note', asks: 'provider_data is keyed by providers that are known', clause: '2' },
+  'hook/provider': { level: 'note', asks: 'the keys of provider_data are known providers', clause: '2' },
   'handler/required': {
     level: 'error',
     asks: 'a handler has a type; a handler of type command has a command',
@@ -63,7 +63,7 @@ export const rules = {
   'handler/https': { level: 'error', asks: 'a request goes to https', clause: '8' },
   'handler/folder': {
     level: 'warning',
-    asks: 'cwd is a folder of the project, seen from its root',
+    asks: 'cwd is a folder of the project, relative to its root',
     clause: '2',
   },
   'handler/async': {
@@ -78,7 +78,7 @@ export const rules = {
   },
   'handler/model': {
     level: 'note',
-    asks: 'a hook that asks a model costs money, and the model reads text of strangers',
+    asks: 'a hook that asks a model costs money, and the model reads untrusted text',
     clause: '8',
   },
   'handler/platform': {

@@ -165,11 +165,11 @@ const enrichmentWords: Readonly<Record<string, string>> = {
 
 const transcriptWords: Readonly<Record<'row' | 'file', (agent: string) => string>> = {
   row: agent =>
-    `otel-hooks could not process a row of a transcript of ${agent}; the row was passed over, and the rest was read`,
+    `otel-hooks could not process a row of a transcript of ${agent}; the row was skipped, and the other rows were read`,
   file: agent => `otel-hooks could not import a session of ${agent}; nothing of that session was imported`,
 };
 
-/** For problems of the past that nothing in the present can prove to be over. */
+/** Added to past problems for which no present state shows that they are solved. */
 const FORGET = '`otel-hooks prune --problems` removes this message.';
 
 const REPORT = `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`. ${FORGET}`;
@@ -208,14 +208,14 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     isUsed
       ? {
           what: `${file} belongs to another user, who can read the credentials in it and change it.`,
-          next: `put a copy of your own in its place: cp ${file} ${file}.own && mv -f ${file}.own ${file}`,
+          next: `replace it by your own copy: cp ${file} ${file}.own && mv -f ${file}.own ${file}`,
         }
       : {
           what: `${file} belongs to another user; it was not read.`,
-          next: 'remove it, or make a file of your own in the project.',
+          next: 'remove it, or create your own file in the project.',
         },
   'session-silenced': ({ key, file }) => ({
-    what: `${file} sets ${key}, so no spans of its sessions leave.`,
+    what: `${file} sets ${key}, so no spans of its sessions are sent.`,
     next: 'to forbid this, set projects.may_silence to false in your own file.',
   }),
   'variable-unsupported': ({ variable, why, instead }) => ({
@@ -231,12 +231,12 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `${nearest === undefined ? '' : `did you mean ${nearest}? `}Providers: ${known.join(', ')}.`,
   }),
   'destinations-full': ({ endpoint, most }) => ({
-    what: `${most} destinations are remembered, so ${endpoint} was not added; sessions without another destination are kept on this machine.`,
-    next: 'let sessions share endpoints; a destination that no session used for a week is forgotten, and `otel-hooks deliver` then sends the data that was kept.',
+    what: `${most} destinations are stored, which is the limit, so ${endpoint} was not added; sessions without another destination are kept on this machine.`,
+    next: 'let sessions share endpoints; a destination that no session used for a week is removed, and `otel-hooks deliver` then sends the data that was kept.',
   }),
   'sessions-full': () => ({
-    what: 'too many sessions are open, so those that were silent the longest were ended; their journals are kept.',
-    next: `look at \`otel-hooks show\` for sessions that a program starts without end; a session that was ended goes on when its hooks resume. ${FORGET}`,
+    what: 'too many sessions are open, so those with the longest silence were ended; their journals are kept.',
+    next: `check with \`otel-hooks show\` whether a program starts sessions without end; an ended session continues when its hooks resume. ${FORGET}`,
   }),
   'provider-not-configured': ({ provider }) => ({
     what: `--provider ${provider} is set in the hook, but no such provider is configured; nothing is sent to it.`,
@@ -251,11 +251,11 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `set it to ${used}.`,
   }),
   'endpoint-cleartext': ({ endpoint }) => ({
-    what: `${endpoint} is outside of this network, and data leaves for it in cleartext: others on the way can read and change it.`,
+    what: `${endpoint} is outside of this network, and data is sent to it in cleartext: others in between can read and change it.`,
     next: 'use an https:// address, or a collector on this machine that sends over TLS.',
   }),
   'endpoint-unsigned': ({ endpoint }) => ({
-    what: `events leave for ${endpoint} without a signature, so its receiver cannot verify who sent them.`,
+    what: `events are sent to ${endpoint} without a signature, so its receiver cannot verify who sent them.`,
     next: 'run `otel-hooks signing-key`, set `hooks.sign_key` to the file that it names, and give the receiver the public part.',
   }),
   'endpoint-grpc-port': ({ endpoint, from }) => ({
@@ -272,26 +272,26 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'delivery-failing': ({ endpoint, signal, why, failures }) => ({
     what: `${endpoint} has not accepted ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
-    next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
+    next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'check the address, and that the collector runs.'} Then \`otel-hooks deliver\`.`,
   }),
   'delivery-refused': ({ endpoint, status, keys }) => ({
-    what: `${endpoint} refuses our credentials (${status}); everything for it is kept.`,
+    what: `${endpoint} refuses our credentials (${status}); its data is kept.`,
     next: `correct ${keys.join(' or ')}, then \`otel-hooks deliver\`.`,
   }),
   'delivery-endpoint': ({ endpoint, signal, status }) => ({
-    what: `${endpoint} has no place for ${signal} (${status}); they are kept. Redirects are not followed.`,
-    next: `correct the endpoint, then \`otel-hooks deliver\`; or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks destinations drop ${endpoint}\` for what waits.`,
+    what: `${endpoint} does not accept ${signal} (${status}); they are kept. Redirects are not followed.`,
+    next: `correct the endpoint, then \`otel-hooks deliver\`; or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks destinations drop ${endpoint}\` for the waiting data.`,
   }),
   'delivery-rejected': ({ endpoint, signal, reason, items }) => ({
-    what: `${endpoint} rejected ${items === 1 ? `one item of the ${signal}` : `${items} items of the ${signal}`} (${reason}); ${signal === 'metrics' ? 'the next metrics contain their values' : `${items === 1 ? 'it lies' : 'they lie'} in quarantine for 24 hours`}.`,
+    what: `${endpoint} rejected ${items === 1 ? `one item of the ${signal}` : `${items} items of the ${signal}`} (${reason}); ${signal === 'metrics' ? 'the next metrics contain their values' : `${items === 1 ? 'it is' : 'they are'} in quarantine for 24 hours`}.`,
     next:
       signal === 'metrics'
-        ? 'see the limits of the collector, then `otel-hooks deliver`.'
-        : `see the limits of the collector, then \`otel-hooks destinations resend ${endpoint}\`.`,
+        ? 'check the limits of the collector, then `otel-hooks deliver`.'
+        : `check the limits of the collector, then \`otel-hooks destinations resend ${endpoint}\`.`,
   }),
   'delivery-all-refused': ({ endpoint, signal, reason, items }) => ({
     what: `${endpoint} refused the last ${items} ${signal} one by one (${reason}), so the rest is kept and not tried for a while.`,
-    next: 'see whether an OTLP receiver answers there, then `otel-hooks deliver`.',
+    next: 'check that an OTLP receiver answers there, then `otel-hooks deliver`.',
   }),
   'settings-absent': ({ agent, why, scopes }) => ({
     what: `${agent} cannot be set up (${why}); nothing was changed.`,
@@ -305,8 +305,8 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `fix line ${line}, then run the command again.`,
   }),
   'settings-outside': ({ file, target }) => ({
-    what: `${file} leads out of the project, to ${target}; nothing was changed.`,
-    next: 'replace the link by a file of the project, or change the target in its own place, with --global.',
+    what: `${file} is a link out of the project, to ${target}; nothing was changed.`,
+    next: 'replace the link by a file of the project, or change the target itself, with --global.',
   }),
   'settings-file': ({ file, why }) => ({
     what: `${file} cannot be used (${why}); nothing was changed.`,
@@ -317,7 +317,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: '`otel-hooks enable` writes the hooks that fill it.',
   }),
   'state-newer': ({ folder, found, known }) => ({
-    what: `${folder} has the format ${found} of a later otel-hooks (this one knows ${known}); it was left alone.`,
+    what: `${folder} has the format ${found} of a later otel-hooks (this one knows ${known}); it was not changed.`,
     next: UPDATE,
   }),
   'state-foreign': ({ folder, owner }) => ({
@@ -330,28 +330,28 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'state-not-a-folder': ({ folder }) => ({
     what: `${folder} is not a folder; nothing can be received.`,
-    next: `move it away; the next hook makes the folder.`,
+    next: `move it away; the next hook creates the folder.`,
   }),
   'state-unusable': ({ folder, error }) => ({
     what: `${folder} cannot be used (${error}); until then, hooks are not recorded.`,
-    next: own(unusable, error)?.(folder) ?? `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+    next: own(unusable, error)?.(folder) ?? `check its mode and the disk: ls -ld ${folder}; df ${folder}`,
   }),
   'hook-failed': ({ folder, why, lastMs }) => ({
-    what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
-    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}. The next hook that is recorded removes this message, and so does \`otel-hooks prune --problems\`.`,
+    what: `a hook could not write its event into ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
+    next: `check its mode and the disk: ls -ld ${folder}; df ${folder}. The next hook that is recorded removes this message, and so does \`otel-hooks prune --problems\`.`,
   }),
   'input-not-taken': ({ folder, why, inputs }) => ({
     what:
       why === 'silence'
-        ? `\`otel-hooks hook\` stopped reading${inputs === undefined ? '' : ` ${inputs} inputs`} because the writer sent nothing for 5 s and kept the pipe open; it recorded what came before.`
-        : `an input of \`otel-hooks hook\` was not taken, because it has ${own(inputLimits, why) ?? why}; it lies in ${folder}/quarantine for 24 hours.`,
+        ? `\`otel-hooks hook\` stopped reading${inputs === undefined ? '' : ` ${inputs} inputs`} because the writer sent nothing for 5 s and kept the pipe open; it recorded the events before the silence.`
+        : `an input of \`otel-hooks hook\` was refused, because it has ${own(inputLimits, why) ?? why}; it is in ${folder}/quarantine for 24 hours.`,
     next: `${why === 'silence' ? 'send a stream of events with `otel-hooks ingest - --follow`; an agent that keeps its pipe open needs `otel-hooks hook --tool AGENT`' : 'send the input with `otel-hooks ingest FILE`, which has no such limit'}. \`otel-hooks prune --problems\` removes this message.`,
   }),
   'fragment-failed': ({ folder, why }) => ({
     what:
       why === 'failed'
-        ? `otel-hooks could not process a hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`
-        : `two deliveries ended abruptly while they processed the same hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`,
+        ? `otel-hooks could not process a hook event; the event is in ${folder}/quarantine for 24 hours and is not sent.`
+        : `two deliveries ended abruptly while they processed the same hook event; the event is in ${folder}/quarantine for 24 hours and is not sent.`,
     next: REPORT,
   }),
   'enrichment-failed': ({ enrichment }) => ({
@@ -367,15 +367,15 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: 'during an upgrade this is expected; otherwise install the package where it was, or run `otel-hooks enable` to register its new place. The next hook that is recorded removes this message, and so does `otel-hooks prune --problems`.',
   }),
   'fragments-newer': ({ folder, fragments }) => ({
-    what: `${fragments === 1 ? '1 hook' : `${fragments} hooks`} in ${folder}/inbox ${fragments === 1 ? 'was' : 'were'} written by a later otel-hooks; ${fragments === 1 ? 'it is' : 'they are'} left alone.`,
+    what: `${fragments === 1 ? '1 hook' : `${fragments} hooks`} in ${folder}/inbox ${fragments === 1 ? 'was' : 'were'} written by a later otel-hooks; ${fragments === 1 ? 'it is' : 'they are'} not changed.`,
     next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
   }),
   'transcripts-packed': ({ file, why }) => ({
     what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); ${file === undefined ? 'their' : 'its'} content is not recorded.`,
     next:
       file === undefined
-        ? `unpack each beside itself (zstd -d FILE), or use Node 22.15 or later; then \`otel-hooks import --all\`. ${FORGET}`
-        : `unpack it beside itself, zstd -d ${file}.zst, or remove it if zstd cannot unpack it either; then \`otel-hooks import ${file}\`.`,
+        ? `unpack each in its folder (zstd -d FILE), or use Node 22.15 or later; then \`otel-hooks import --all\`. ${FORGET}`
+        : `unpack it in its folder, zstd -d ${file}.zst, or remove it if zstd cannot unpack it either; then \`otel-hooks import ${file}\`.`,
   }),
   'program-twice': ({ path, isPython, own }) => ({
     what: `${path} is another otel-hooks${isPython ? ', the Python package of the same name' : ''}; this one is ${own}.`,
@@ -384,7 +384,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
       : 'remove one of them; committed project files run the first in PATH.',
   }),
   'program-temporary': ({ path, why }) => ({
-    what: `the program lies in ${why} (${path}); hooks name that path, and record nothing once it is removed.`,
+    what: `the program is in ${why} (${path}); hooks contain this path, and record nothing once it is removed.`,
     next: `install it for good, from a clone that stays (${INSTALL_COMMAND}), then run \`otel-hooks enable\` again.`,
   }),
   'mode-open': ({ path, mode, wanted }) => ({
@@ -423,14 +423,14 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'endpoint-unreachable': ({ endpoint, why }) => ({
     what: `${endpoint} does not answer (${why}); nothing was sent.`,
-    next: mendAddress(why) ?? 'see that the address is right and that nothing on the way blocks it.',
+    next: mendAddress(why) ?? 'check the address, and that no firewall or proxy blocks it.',
   }),
   'endpoint-tls': ({ endpoint, why }) => ({
     what: `${endpoint} and this machine do not agree on TLS (${why}); nothing was sent.`,
-    next: mendAddress(why) ?? 'see the certificates that otlp.certificate and otlp.client_certificate name.',
+    next: mendAddress(why) ?? 'check the certificates that otlp.certificate and otlp.client_certificate name.',
   }),
   'endpoint-protocol': ({ endpoint, why }) => ({
-    what: `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC answers so. Nothing was sent.`,
+    what: `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC behaves in this way. Nothing was sent.`,
     next: 'use the HTTP port, usually 4318.',
   }),
   'endpoint-refuses': ({ endpoint, signal, status }) => ({
@@ -443,27 +443,27 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'read-back-unreachable': ({ key, address, why }) => ({
     what: `${key}: ${address} does not answer queries (${why}); nothing was read back there.`,
-    next: `correct ${key}, or take it out.`,
+    next: `correct ${key}, or remove it.`,
   }),
   'not-read-back': ({ name, address, signal, waitedS }) => ({
     what: `${name} at ${address} did not have the accepted ${signal} within ${waitedS} s.`,
-    next: `see the collector's log for errors of its exporter to ${name}.`,
+    next: `check the collector's log for errors of its exporter to ${name}.`,
   }),
   'serve-address': ({ address, why }) => ({
     what: `nothing can be received at ${address} (${why}).`,
     next: 'find the program that listens there, or choose another address with --listen.',
   }),
   'serve-open': ({ address }) => ({
-    what: `${address} can be reached from other machines, and a token would travel there in the clear; nothing was opened.`,
-    next: 'name a certificate and its key with --cert and --key, or listen at 127.0.0.1; where a proxy or a mesh does TLS: --tls-elsewhere.',
+    what: `${address} can be reached from other machines, and a token would be sent there in cleartext; the server was not started.`,
+    next: 'name a certificate and its key with --cert and --key, or listen at 127.0.0.1; if a proxy or a mesh does TLS, use --tls-elsewhere.',
   }),
   'serve-tls': ({ file, why }) => ({
-    what: `${file} cannot be used for TLS (${why}); nothing was opened.`,
+    what: `${file} cannot be used for TLS (${why}); the server was not started.`,
     next: why.startsWith('others can')
-      ? `take it from others: chmod 600 ${file} (640 where its group is to read it)`
+      ? `remove the rights of others: chmod 600 ${file} (640 if its group must read it)`
       : why === 'ENOENT'
         ? 'it does not exist: correct --cert, --key or --client-ca.'
-        : `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
+        : `inspect it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
   }),
   'token-unsafe': ({ file, why }) => ({
     what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); no sender is accepted.`,
@@ -478,25 +478,25 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `\`otel-hooks validate --standard openhook ${file}\` names the place; correct it there.`,
   }),
   'openhook-failed': ({ file, hook, why }) => ({
-    what: `hook ${hook} of ${file} ${why}; the event is not given to it again.`,
+    what: `hook ${hook} of ${file} ${why}; it does not get the event again.`,
     next: `run its command by hand with an envelope on standard input; docs/openhook.md has one. ${FORGET}`,
   }),
   'delivery-partial': ({ endpoint, signal, items, message }) => ({
     what: `${endpoint} took a request but rejected ${items === 1 ? `one item of its ${signal}` : `${items} items of its ${signal}`}${message === '' ? '' : ` ("${message}")`}; ${items === 1 ? 'it is' : 'they are'} lost there and not sent again.`,
-    next: `see the limits of the collector, then \`otel-hooks destinations resend ${endpoint} --session SESSION\` for a session that matters. ${FORGET}`,
+    next: `check the limits of the collector, then \`otel-hooks destinations resend ${endpoint} --session SESSION\` for a session that matters. ${FORGET}`,
   }),
 };
 
 const staleWords: Readonly<Record<string, string>> = {
   entries: 'its entries are not those that this version writes',
-  script: 'the script that its entries run is missing, or another version or a Node that has moved stands in it',
-  twice: 'an event has more than one entry of ours',
+  script: 'the script that its entries run is missing, belongs to another version, or names a Node that has moved',
+  twice: 'an event has several of our entries',
 };
 
 const unusable: Readonly<Record<string, (folder: string) => string>> = {
   EISDIR: folder =>
     `${folder}/version is a folder and should be a file: move it away; the next delivery makes the file.`,
-  ENOTDIR: folder => `a file lies where a folder above ${folder} should be: move that file away.`,
+  ENOTDIR: folder => `a file is in the place of a folder above ${folder}: move this file away.`,
 };
 
 /** Error codes of TLS. */
@@ -505,26 +505,26 @@ export const isOfTls = (why: string): boolean => TLS.test(why);
 
 /** For destinations that are files. */
 const mendPlace = (endpoint: string): string | undefined =>
-  URL.canParse(endpoint) ? undefined : 'see that a plain file can be written there.';
+  URL.canParse(endpoint) ? undefined : 'check that a plain file can be written there.';
 
 function mendAddress(why: string): string | undefined {
   if (why.startsWith('TLS file '))
-    return 'see that it exists, that it can be read, and that it is a PEM file: otlp.certificate, otlp.client_certificate and otlp.client_key name such files.';
-  if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// in place of http://.';
-  if (why === 'EPROTO') return 'if it speaks no TLS, write http:// in place of https://.';
+    return 'check that it exists, that it can be read, and that it is a PEM file: otlp.certificate, otlp.client_certificate and otlp.client_key name such files.';
+  if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// instead of http://.';
+  if (why === 'EPROTO') return 'if it does not speak TLS, write http:// instead of https://.';
   if (isOfTls(why))
     return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';
-  if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC answers so: use the HTTP port, usually 4318.';
+  if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC behaves in this way: use the HTTP port, usually 4318.';
   return own(reachable, why);
 }
 
 const reachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'no program listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
   ENOTFOUND: 'there is no such host: correct the name.',
-  EAI_AGAIN: 'names cannot be looked up just now: see the network.',
+  EAI_AGAIN: 'names cannot be resolved at the moment: check the network.',
   ECONNRESET:
-    'it breaks off: if it speaks TLS, write https:// in place of http://; a port of OTLP over gRPC does so, too.',
-  timeout: 'something keeps the connection open and silent: see firewall and VPN.',
+    'it closes the connection: if it speaks TLS, write https:// instead of http://; a port of OTLP over gRPC also closes it.',
+  timeout: 'the connection stays open without an answer: check firewall and VPN.',
 };
 
 function placeOf({ key, file, line, variable, flag }: Setting): string {

@@ -1,14 +1,18 @@
 /**
  * The only module that writes the state folder. Its content:
  *
- *     version                       format of the whole folder inbox/                        fragments (inbox.ts)
- *     quarantine/<reason>.<name>    unreadable fragments and items, for a day (quarantine.ts) rounds/  ledger.json
- *     rounds and counts (rounds.ts) journal/<key>.jsonl           events of a root session; only the committed part
- *     counts (journal.ts) sessions/<key>.json           { v, n, journalBytes, state } documents/<name>.json         {
- *     v, n, value }: other data that must survive outbox/<destination>/         bodies that wait for a collector
- *     (outbox.ts) lock  lock.wanted             the process that delivers (lock.ts) reserve                       space
- *     for the next round on a full disk (reserve.ts) problems/                     signs of the front ends processing
- *     fragments that a round is being computed from (processing.ts)
+ *     version                       format of the whole folder
+ *     inbox/                        fragments (inbox.ts)
+ *     quarantine/<reason>.<name>    unreadable fragments and items, for a day (quarantine.ts)
+ *     rounds/  ledger.json          rounds and counts (rounds.ts)
+ *     journal/<key>.jsonl           events of a root session; only the committed part counts (journal.ts)
+ *     sessions/<key>.json           { v, n, journalBytes, state }
+ *     documents/<name>.json         { v, n, value }: other data that must survive
+ *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
+ *     lock  lock.wanted             the process that delivers (lock.ts)
+ *     reserve                       space for the next round on a full disk (reserve.ts)
+ *     problems/                     signs of the front ends
+ *     processing                    fragments that a round is being computed from (processing.ts)
  *
  * The view of an owner begins with a ledger. Every read and every decision belongs to the number of that ledger until a
  * commit replaces it. If a commit is lost or throws, the view is dropped, and all values that were computed from it

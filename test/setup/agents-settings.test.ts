@@ -110,7 +110,7 @@ for (const each of enabled) {
       }
     });
 
-    it('it is registered for no event in which a silent hook would change the outcome', () => {
+    it('it is not registered for events in which a silent hook would change the outcome', () => {
       const events = new Set(
         written.flatMap(([, file]) => file.entries(added(file, undefined, commands)).map(({ event }) => event)),
       );
@@ -165,7 +165,7 @@ for (const each of enabled) {
           );
         });
 
-        it('a change of the commands is as if the former had never been there', () => {
+        it('a change of the commands leaves no trace of the former ones', () => {
           const older = commandsOf(each, { data: '/old/otel-hooks', provider: 'datadog' });
           fc.assert(
             fc.property(anyFile, text => {
@@ -203,7 +203,7 @@ for (const each of enabled) {
           );
         });
 
-        it('text that a person writes right behind our hooks stays, also after a comment', () => {
+        it('text that a person writes right after our hooks stays, also after a comment', () => {
           const behind = (each: string) => applyEdits(each, modify(each, ['new'], 1, {}));
           fc.assert(
             fc.property(anyFile, text => {
@@ -214,7 +214,7 @@ for (const each of enabled) {
           );
         });
 
-        it('a broken file is edited exactly or refused with its place, never thrown at', () => {
+        it('a broken file is edited exactly or refused with its place, without a throw', () => {
           fc.assert(
             fc.property(broken(anyFile), text => {
               const edit = file.add?.(text, few);

@@ -133,7 +133,7 @@ describe.each(ids)('%s of a project', id => {
 });
 
 describe.each(ways)('%s', id => {
-  it('is given back with its mode, its link, its line ends and its mark', () => {
+  it('is restored with its mode, its link, its line ends and its mark', () => {
     const file = mainFile(id);
     if (!file.endsWith('.json')) return;
     const real = join(home, 'dotfiles.json');
@@ -218,7 +218,7 @@ it('a failed write restores the files that were written before it', () => {
   expect(fs.existsSync(join(home, '.kiro/hooks'))).toBe(false);
 });
 
-it('a file or folder that may not be written is left alone', context => {
+it('a file or folder without write permission is not changed', context => {
   needsOtherThanRoot(context);
   const file = mainFile('cursor');
   fs.writeFileSync(file, '{}', { mode: 0o444 });

@@ -94,7 +94,7 @@ describe('text in, text out', () => {
     expect(parse(add(text))).toEqual({ ...before, hooks });
   });
 
-  it('looks as a person would have written it', () => {
+  it('has the format that a person would write', () => {
     const one = new Map([['Stop', posix('otel-hooks hook --tool claude-code --event Stop')]]);
     const written = (text: string | undefined) => {
       const edit = settings.add(text, one);
@@ -257,7 +257,7 @@ describe('refuses, with the place, and changes nothing', () => {
   it.each(cases)('%s', (_, text, line, column, why) => {
     expect(settings.add(text, commands)).toEqual({ ok: false, line, column, why: expect.stringMatching(why) });
   });
-  it('counts the column behind a byte order mark', () => {
+  it('counts the column after a byte order mark', () => {
     expect(settings.remove('\ufeff[]')).toMatchObject({ ok: false, line: 1, column: 1 });
   });
   it('ignores parts of the file that it does not need', () => {

@@ -51,7 +51,7 @@ it('entries of the Python package count as ours', () => {
     expect(file?.remove(text)).toMatchObject({ ok: true, text: undefined, changed: true });
 });
 
-it('the line that the Python package put behind a person’s own program is taken away, and nothing else', () => {
+it('only the line that the Python package appended to a person’s own program is removed', () => {
   const [file] = filesWith({});
   const own = '#!/bin/bash\njq . >> log\n';
   expect(file?.remove(`${own}otel-hooks hook --provider langfuse\n`)).toMatchObject({

@@ -49,7 +49,7 @@ test('an event that hooks.json has gets our hook there, at the top level, and on
   expect(Object.keys((after(shared, undefined) as { hooks: object }).hooks)).toEqual(['SessionEnd']);
 });
 
-test('entries below a member `hooks` of hooks.json, which Droid ignores, are taken out again', () => {
+test('entries below a member `hooks` of hooks.json, which Droid ignores, are removed', () => {
   const former = JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: 'command', command: posix, timeout: 5 }] }] } });
   const [own] = filesOver({ 'hooks.json': former });
   expect(own.entries(former)).toEqual([]);

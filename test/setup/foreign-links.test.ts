@@ -1,4 +1,4 @@
-/** Links in a clone and links of the user: which file a change of settings reaches. */
+/** Links in a clone and links of the user: the file that a change of settings reaches. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -54,7 +54,7 @@ describe.skipIf(process.platform === 'win32')('in a clone', () => {
       const ran = await run([...enable, scope]);
       expect([ran.code, ran.err]).toEqual([
         1,
-        expect.stringMatching(/leads out of the project, to ~\/(\.bashrc|other|\.profile)/),
+        expect.stringMatching(/is a link out of the project, to ~\/(\.bashrc|other|\.profile)/),
       ]);
     }
     expect(fs.readFileSync(join(home, '.bashrc'), 'utf8')).toBe('{}\n');
@@ -65,9 +65,9 @@ describe.skipIf(process.platform === 'win32')('in a clone', () => {
     fs.writeFileSync(join(home, '.bashrc'), old);
     link('../../.bashrc', settings);
     const off = await run([...disable, '--project']);
-    expect([off.code, off.err]).toEqual([1, expect.stringContaining('leads out of the project')]);
+    expect([off.code, off.err]).toEqual([1, expect.stringContaining('is a link out of the project')]);
     const fixed = await run(['doctor', '--fix', '--yes', '--offline', '--no-proof', '--tool', 'claude']);
-    expect(fixed.out).toContain('leads out of the project');
+    expect(fixed.out).toContain('is a link out of the project');
     expect(fs.readFileSync(join(home, '.bashrc'), 'utf8')).toBe(old);
   });
 
@@ -133,7 +133,7 @@ describe('a copy that a killed change left', () => {
     expect(fs.existsSync(join(home, settings))).toBe(false);
   });
 
-  it('is restored where the file is gone', async () => {
+  it('is restored if the file is missing', async () => {
     const copy = await left();
     fs.unlinkSync(join(home, settings));
     await run(disable);

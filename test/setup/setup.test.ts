@@ -108,7 +108,7 @@ describe('a plan', () => {
     for (const never of ['WorktreeCreate', 'FileChanged', 'MessageDisplay']) expect(events).not.toContain(never);
   });
 
-  it('refuses a file that it would have to guess at, and names the place', () => {
+  it('refuses an ambiguous file, and names the place', () => {
     write('{\n  "hooks": []\n}');
     expect(planSetup(setup('enable'))).toEqual({
       ok: false,
@@ -272,7 +272,7 @@ describe('its execution', () => {
     ]);
   });
 
-  it('leaves alone a file that changed after the plan', () => {
+  it('does not change a file that was modified after the plan', () => {
     write('{}');
     const made = plan('enable');
     write('{"a":1}');

@@ -43,7 +43,7 @@ const write = (path: string, text: string): void => {
 const read = (path: string): string => fs.readFileSync(join(home, path), 'utf8');
 
 describe.each(agents.map(({ id }) => id))('%s', id => {
-  it('is as it was written, for every scope, and nothing before and after', () => {
+  it('equals the written entries, for every scope, and is empty before and after', () => {
     const { settings } = setup(id).agent;
     for (const scope of isAbsent(settings) ? [] : settings.scopes) {
       const made = setup(id, { scope, provider: 'otlp' });
@@ -121,7 +121,7 @@ describe('entries of the Python package', () => {
       'model = "x"\n',
     ],
   ];
-  it.each(cases)('%s: is recognised, replaced and taken away', (id, path, text, without) => {
+  it.each(cases)('%s: is recognised, replaced and removed', (id, path, text, without) => {
     const change: Partial<Setup> = id === 'cline' ? { scope: 'project', places: { home, project: home, env: {} } } : {};
     write(path, text);
     const made = setup(id, change);

@@ -97,7 +97,7 @@ describe('text in, text out', () => {
     for (const { command } of file.entries(added(text))) expect(isOurCommand(command.posix)).toBe(true);
   });
 
-  it('text that a person or the agent writes behind our hooks stays', () => {
+  it('text that a person or the agent writes after our hooks stays', () => {
     const state = '\n[hooks.state."x:stop:0:0"]\ntrusted_hash = "sha256:1"\n';
     expect(removed(`${added('a = 1\n')}# mine\n${state}`)).toBe(`a = 1\n# mine\n${state}`);
     expect(removed(`model = "x"\n\n${added(undefined)}`)).toBe('model = "x"\n');
@@ -221,7 +221,7 @@ describe('generated files', () => {
     );
   });
 
-  it('any text is edited or refused, never thrown at', () => {
+  it('any text is edited or refused, without a throw', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'[]{}="\'#hooks.\\ \n1') }), each => {
         const edit = file.add(each, commands);

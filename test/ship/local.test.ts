@@ -48,14 +48,14 @@ describe('a file', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"a":1}\n{"b":2}\n{"c":3}\n');
   });
 
-  it("does not glue our line to another's half one", async () => {
+  it('does not append our line to an incomplete line of another writer', async () => {
     const path = join(folder, 'log.jsonl');
     writeFileSync(path, '{"half":');
     await appendToFile()(into(path), 'events', Buffer.from('{"a":1}\n'));
     expect(readFileSync(path, 'utf8')).toBe('{"half":\n{"a":1}\n');
   });
 
-  it('gets a repeated write after a kill once, also with later writes behind it', async () => {
+  it('gets a repeated write after a kill once, also with later writes after it', async () => {
     const path = join(folder, 'log.jsonl');
     const lines = ['{"id":1}\n', '{"id":2}\n', '{"id":3}\n'].join('');
     for (let there = 0; there <= lines.length; there += 1) {

@@ -31,7 +31,7 @@ describe('cutting and joining requests', () => {
     expect(countItems(new Uint8Array())).toBe(0);
   });
 
-  it('lays requests end to end as one request', () => {
+  it('joins requests end to end into one request', () => {
     const joined = joinBodies([traces(namedSpans(4)), traces(namedSpans(3, 4))]);
     expect(countItems(joined)).toBe(7);
     expect(namesIn(joined).sort()).toEqual(['n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6']);
@@ -92,7 +92,7 @@ describe('cutting and joining requests', () => {
     );
   });
 
-  it('keeps fields that it does not know with their frame', () => {
+  it('keeps unknown fields with their frame', () => {
     const body = traces(namedSpans(2));
     // Field 99 of the resource message, behind all others.
     const extra = Buffer.from([0x9a, 0x06, 0x01, 0x2a]);

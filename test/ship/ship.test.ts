@@ -219,7 +219,7 @@ describe('a refused request', () => {
   });
 });
 
-describe('a destination that is away', () => {
+describe('a destination that does not answer', () => {
   it.each<[string, Answer]>([
     ['refuses connections', { failure: 'ECONNREFUSED' }],
     ['times out', { failure: 'timeout' }],
@@ -265,7 +265,7 @@ describe('a destination that is away', () => {
     ['zero', '0', 1_000],
     ['a date in the past', 'Thu, 01 Jan 1970 00:00:00 GMT', 1_000],
     ['rubbish', 'soon', 1_000],
-  ])('is left alone as long as it asks, within bounds: %s', async (_, retryAfter, expected) => {
+  ])('gets no request for the time that it asks for, within bounds: %s', async (_, retryAfter, expected) => {
     const { store, destination, world, sent, pass } = shipping(() => status(503, retryAfter));
     produce(store, destination, 1, 1);
     expect((await pass()).nextTryMs).toBe(expected);
@@ -468,7 +468,7 @@ describe('metrics', () => {
     return { state, source };
   }
 
-  it('leave as the newest state, not more often than the interval, unless it is the last chance', async () => {
+  it('are sent as the newest state, not more often than the interval, unless it is the last chance', async () => {
     const { state, source } = meter();
     const { store, sent, world, pass } = shipping(() => ok, { metrics: source });
     state.version = 3;

@@ -83,7 +83,7 @@ describe('events', () => {
     expect(requests[0]?.headers[SIGNATURE]).toBeUndefined();
   });
 
-  it('are signed where a key is named, and never leave without', async () => {
+  it('are signed if a key is configured, and then never sent without a signature', async () => {
     const { url, requests } = await collector();
     const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-sign-'));
     closing.push(() => rmSync(folder, { recursive: true, force: true }));
@@ -127,7 +127,7 @@ describe('a request', () => {
     expect(requests[0]?.raw.equals(body)).toBe(true);
   });
 
-  it('is JSON where the protocol is http/json', async () => {
+  it('is JSON if the protocol is http/json', async () => {
     const { url, requests, spans } = await collector();
     await send(at(url, { protocol: 'http/json' }));
     expect(requests[0]?.headers['content-type']).toBe('application/json');
@@ -194,7 +194,7 @@ describe('an answer', () => {
     expect(await send(at(url, { timeoutMs: 50 }))).toEqual({ failure: 'timeout' });
   });
 
-  it('that trickles in is cut off at the same limit, and its status counts', async () => {
+  it('that arrives slowly is cut off at the same limit, and its status counts', async () => {
     const url = await raw(socket => {
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
@@ -205,14 +205,14 @@ describe('an answer', () => {
     expect(await send(at(url, { timeoutMs: 100 }))).toMatchObject({ status: 200, body: undefined });
   });
 
-  it('that breaks off in the middle counts by its status', async () => {
+  it('that ends in the middle counts by its status', async () => {
     const url = await raw(socket => {
       socket.on('data', () => socket.end('HTTP/1.1 503 No\r\nretry-after: 7\r\ncontent-length: 1000\r\n\r\nhalf'));
     });
     expect(await send(at(url))).toMatchObject({ status: 503, retryAfter: '7', body: undefined });
   });
 
-  it('does not count if it comes before the request is complete, and breaks off', async () => {
+  it('does not count if it comes before the request is complete, and is incomplete', async () => {
     const url = await raw(socket => {
       socket.pause();
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf');
@@ -275,7 +275,7 @@ describe('an answer', () => {
     expect(await send(at(url))).toMatchObject({ status: 200, isJson: true, body: Buffer.from('{}') });
   });
 
-  it('that points elsewhere is not followed', async () => {
+  it('that is a redirect is not followed', async () => {
     const other = await collector();
     const { url } = await collector({
       answer: () => ({ status: 307, headers: { location: `${other.url}/v1/traces` } }),
@@ -284,7 +284,7 @@ describe('an answer', () => {
     expect(other.requests).toHaveLength(0);
   });
 
-  it('brings its Retry-After along', async () => {
+  it('passes on its Retry-After', async () => {
     const { url } = await collector({ answer: () => ({ status: 503, headers: { 'retry-after': '7' } }) });
     expect(await send(at(url))).toMatchObject({ status: 503, retryAfter: '7' });
   });

@@ -140,7 +140,7 @@ test('the state of a former address stays with it when another one is configured
 test('a folder in place of a file is reported', async () => {
   const { code, stderr: says } = await delivered({}, { provider: 'file', file: { path: home } });
   expect(code).toBe(1);
-  expect(says).toMatch(/EISDIR.*kept.* => see that a plain file can be written there\. Then `otel-hooks deliver`/);
+  expect(says).toMatch(/EISDIR.*kept.* => check that a plain file can be written there\. Then `otel-hooks deliver`/);
 });
 
 test('port 4317 is reported for every answer', async () => {

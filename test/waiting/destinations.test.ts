@@ -1,4 +1,4 @@
-/** `otel-hooks destinations`: the data that waits is listed, moved, given up and sent again, and every step is counted. */
+/** `otel-hooks destinations`: waiting data is listed, moved, dropped and sent again, and every step is counted. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -107,7 +107,7 @@ describe('destinations redirect', () => {
     expect(waiting).toBe(0);
   });
 
-  it('leaves a signal that the other destination does not take', async () => {
+  it('keeps a signal that the other destination does not accept', async () => {
     await waitingSession();
     const traces = await house.collector();
     house.configure({
@@ -164,7 +164,7 @@ describe('destinations drop', () => {
     expect(await listed()).toEqual([]);
   });
 
-  it('keeps a destination that is still configured, and sends it what comes later', async () => {
+  it('keeps a destination that is still configured, and sends later data to it', async () => {
     const back = await house.collector(() => ({ status: 503 }));
     house.configure(otlp(back.url));
     house.hooked('w-1', 'SessionStart', 'SessionEnd');

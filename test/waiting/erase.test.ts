@@ -1,4 +1,4 @@
-/** `otel-hooks erase`: one session leaves the machine, the others stay as they are, and every removal is counted. */
+/** `otel-hooks erase`: one session is removed, the others stay unchanged, and every removal is counted. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -77,7 +77,7 @@ describe('erase', () => {
     expect(new Set(back.records().map(({ plain }) => plain['session.id']))).toEqual(new Set([OTHER]));
   });
 
-  it('takes hooks that wait out of the inbox, and drops later hooks of the session', async () => {
+  it('removes waiting hooks from the inbox, and drops later hooks of the session', async () => {
     house.configure({ provider: 'otlp', otlp: { endpoint: GONE } });
     house.hooked(SECRET, 'SessionStart');
     expect((await house.run('erase', SECRET, '--yes')).code).toBe(0);
@@ -145,7 +145,7 @@ describe('an erasure that a kill interrupts', () => {
     return calls;
   }
 
-  it('is completed by the next delivery, at whichever system call the process died', async () => {
+  it('is completed by the next delivery, for every system call at which the process died', async () => {
     await twoSessions();
     const [whole, lines] = [join(house.home, 'whole'), readFileSync(log)];
     cpSync(house.state, whole, { recursive: true });
@@ -162,7 +162,7 @@ describe('an erasure that a kill interrupts', () => {
       store.close();
       begun += Number(isErased);
       const left = filesWith(folder, SECRET);
-      // Before its first commit nothing has happened; after it, nothing may be left.
+      // Before the first commit the session is unchanged; after it, no part of the session may be left.
       if (isErased) expect([deathAt, left]).toEqual([deathAt, []]);
       else expect(left.length).toBeGreaterThan(4);
       if (isErased) expect(readFileSync(log, 'utf8')).not.toContain(SECRET);

@@ -29,7 +29,7 @@ export interface House {
   configure(config: object): void;
   /** Puts hooks of Claude Code into the inbox. */
   hooked(session: string, ...events: (string | object)[]): void;
-  /** The same, with variables and flags that the hooks pass on. */
+  /** The same with variables and flags that the hooks pass on. */
   hookedWith(passed: Record<string, string>, session: string, ...events: (string | object)[]): void;
   run(...words: string[]): Promise<Ran>;
   runWith(change: Partial<Io>, ...words: string[]): Promise<Ran>;

@@ -1,4 +1,4 @@
-/** The ways out of a backlog hold for imported sessions as they do for those of hooks. */
+/** A backlog of imported sessions can be moved, sent and dropped like that of hooks. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -49,7 +49,7 @@ async function expectQuiet(): Promise<void> {
   expect(await house.run('status')).toMatchObject({ code: 0, err: '' });
 }
 
-it('an imported session follows the correction of an address that never accepted anything', async () => {
+it('an imported session follows the correction of an address that never accepted data', async () => {
   house.configure(otlp(GONE));
   await imported('i-1');
   const { waiting } = spansAt(GONE);
@@ -64,7 +64,7 @@ it('an imported session follows the correction of an address that never accepted
   await expectQuiet();
 });
 
-it('an imported session leaves with the corrected key', async () => {
+it('an imported session is sent with the corrected key', async () => {
   const { url, ...collector } = await house.collector(({ headers }) => ({
     status: headers.authorization === 'right' ? 200 : 401,
   }));
@@ -103,7 +103,7 @@ it('an imported session moves with a redirect, once, and is sent again by resend
   await expectQuiet();
 });
 
-it('an imported session is given up with its destination, and is not imported again', async () => {
+it('an imported session is dropped with its destination, and is not imported again', async () => {
   house.configure(otlp(GONE));
   await imported('i-1');
   const { waiting } = spansAt(GONE);
@@ -118,7 +118,7 @@ it('an imported session is given up with its destination, and is not imported ag
   await expectQuiet();
 });
 
-it('what an imported session was refused is sent again by resend', async () => {
+it('refused data of an imported session is sent again by resend', async () => {
   let status = 413;
   const collector = await house.collector(({ signal }) => ({ status: signal === 'traces' ? status : 200 }));
   house.configure(otlp(collector.url));

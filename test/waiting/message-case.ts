@@ -1,10 +1,10 @@
-/** A message that is provoked, and the advice that is followed. */
+/** A case that provokes a message and follows its advice. */
 import { explain, type Problem } from '../../src/problems/problem.ts';
 import type { Ran } from '../commands/ran.ts';
 import type { House } from './house.ts';
 
 export interface Case {
-  /** The words of the advice that are followed. */
+  /** The part of the advice that the case follows. */
   advice: RegExp;
   provoke(): unknown;
   follow(): unknown;
@@ -36,14 +36,14 @@ export function messagesOn({ err }: Ran): Message[] {
   });
 }
 
-/** Words that only the sentence of this code has. */
+/** Words that occur only in the sentence of this code. */
 const sentences: readonly (readonly [code: string, words: RegExp])[] = [
   ['settings-absent', /cannot be set up \(/],
   ['settings-refused', /\(line \d+, column \d+\); nothing was changed/],
-  ['settings-outside', /leads out of the project/],
+  ['settings-outside', /is a link out of the project/],
   ['settings-file', /cannot be used \(.*\); nothing was changed/],
   ['serve-address', /nothing can be received at/],
-  ['serve-open', /a token would travel there in the clear/],
+  ['serve-open', /a token would be sent there in cleartext/],
   ['serve-tls', /cannot be used for TLS/],
   ['token-unsafe', /cannot be used as the token/],
 ];

@@ -95,7 +95,7 @@ export const ofConfiguration: Cases = {
     follow: () => house.run('config', 'set', 'provider', 'otlp,console'),
   }),
   'destinations-full': house => ({
-    advice: /that no session used for a week is forgotten, and `otel-hooks deliver` then sends/,
+    advice: /that no session used for a week is removed, and `otel-hooks deliver` then sends/,
     async provoke() {
       const store = openStore({ folder: house.state, access: 'own' });
       const documents = Array.from({ length: 256 }, (_, i) => {
@@ -150,7 +150,7 @@ export const ofConfiguration: Cases = {
   },
   'config-owner (a file of your own)': house => ({
     needsRoot: true,
-    advice: /or make a file of your own in the project/,
+    advice: /or create your own file in the project/,
     async provoke() {
       chownSync(written(join(house.home, 'work'), '.otel-hooks.json', '{}'), STRANGER, STRANGER);
       mkdirSync(join(house.home, 'work', 'project'));

@@ -20,7 +20,7 @@ function written(path: string, text: string, mode = 0o644): string {
   return path;
 }
 
-/** The words of a command in an advice, as a person types them. */
+/** Returns the words of a command in an advice, as a person types them. */
 const commandIn = ({ next }: Message): string[] => /`otel-hooks ([^`]+)`/.exec(next)?.[1]?.split(' ') ?? [];
 
 const enable = (house: House, ...words: string[]) =>
@@ -46,7 +46,7 @@ function withHooks(house: House): { bin: string; shown(): Promise<Message[]> } {
   return { bin, shown };
 }
 
-/** An `enable` that refuses, and the mended place. */
+/** An `enable` that refuses, and the repaired settings. */
 function refused(house: House, words: string[], rest: Pick<Case, 'advice' | 'provoke' | 'follow'>): Case {
   mkdirSync(projectOf(house), { recursive: true });
   return { ...rest, shown: async () => messagesOn(await enable(house, ...words)) };
@@ -106,7 +106,7 @@ export const ofMachine: Cases = {
     follow: () => renameSync(join(house.state, 'version'), join(house.home, 'away')),
   }),
   'state-unusable (a file above the folder)': house => ({
-    advice: /move that file away/,
+    advice: /move this file away/,
     provoke: () => [rmSync(dirname(house.state), { recursive: true }), writeFileSync(dirname(house.state), '')],
     follow: () => renameSync(dirname(house.state), join(house.home, 'away')),
   }),
@@ -132,7 +132,7 @@ export const ofMachine: Cases = {
       async shown() {
         const words = ['enable', '--tool', 'claude-code', '--yes', '--no-proof', '--json'];
         const messages = messagesIn(await house.runWith({ env }, ...words));
-        // A clone that really lies in a temporary folder is no installation for good.
+        // A clone in a temporary folder is not a permanent installation.
         const isReal = env.TMPDIR === undefined && whyNotLasting(join(top, 'dist'), env) !== undefined;
         return messages.filter(({ code }) => !isReal || code !== 'program-temporary');
       },
@@ -199,7 +199,7 @@ export const ofMachine: Cases = {
     };
   },
   'hook-fails (without a state folder)': house => ({
-    advice: /move it away; the next hook makes the folder/,
+    advice: /move it away; the next hook creates the folder/,
     provoke: async () => [
       mkdirSync(projectOf(house)),
       await enable(house),

@@ -31,14 +31,14 @@ function answering(house: House, advice: RegExp, reply: Reply, address: (url: st
   };
 }
 
-/** A back end of traces that never has one. */
+/** A back end that never has a trace. */
 async function backEnd(house: House, reply: () => Reply): Promise<void> {
   const { url } = await house.collector();
   const traces = await house.collector(reply);
   house.configure(otlp(url, { read_back: { tempo: traces.url } }));
 }
 
-/** `serve` with these words. It does not listen, because the address is in use. */
+/** `serve` with these arguments. It does not listen, because the address is in use. */
 async function serve(house: House, ...words: string[]): Promise<Message[]> {
   const other = createServer();
   await new Promise<void>(listening => other.listen(0, '127.0.0.1', listening));
@@ -59,7 +59,7 @@ async function served(house: House, ...words: string[]): Promise<Message[]> {
     {
       out: text => {
         out += text;
-        // As a signal from the system does.
+        // Behaves like a signal of the system.
         for (const stop of process.listeners('SIGHUP')) if (!before.includes(stop)) stop('SIGHUP');
       },
     },
@@ -81,7 +81,7 @@ const rollout = [
   { type: 'event_msg', payload: { type: 'user_message', message: 'hello' } },
 ];
 
-/** A session waits for this address, and leaves when the address is the other one. */
+/** The data of a session waits for this address, and is sent when the address is corrected. */
 function failing(house: House, advice: RegExp, wrong: () => Promise<string>, right: () => Promise<object>): Case {
   return {
     advice,
@@ -126,7 +126,7 @@ export const ofServers: Cases = {
     let url = '';
     return failing(
       house,
-      /write http:\/\/ in place of https:\/\//,
+      /write http:\/\/ instead of https:\/\//,
       async () => {
         ({ url } = await house.collector());
         return url.replace('http:', 'https:');
@@ -138,7 +138,7 @@ export const ofServers: Cases = {
     let made = { url: '', certificate: '' };
     return failing(
       house,
-      /write https:\/\/ in place of http:\/\//,
+      /write https:\/\/ instead of http:\/\//,
       async () => {
         made = await secured(house);
         return made.url.replace('https:', 'http:');
@@ -161,7 +161,7 @@ export const ofServers: Cases = {
   'delivery-failing (a missing certificate)': house => {
     let made = { url: '', certificate: '' };
     return {
-      advice: /see that it exists, that it can be read/,
+      advice: /check that it exists, that it can be read/,
       async provoke() {
         made = await secured(house);
         renameSync(made.certificate, `${made.certificate}.away`);
@@ -178,7 +178,7 @@ export const ofServers: Cases = {
   'delivery-failing (a folder in place of the file)': house => {
     const path = join(house.home, 'events.jsonl');
     return {
-      advice: /see that a plain file can be written there\. Then `otel-hooks deliver`/,
+      advice: /check that a plain file can be written there\. Then `otel-hooks deliver`/,
       async provoke() {
         mkdirSync(path);
         house.configure({ provider: 'file', file: { path } });
@@ -201,7 +201,7 @@ export const ofServers: Cases = {
     shown: () => doctor(house),
   }),
   'endpoint-tls (a server without TLS)': house =>
-    answering(house, /write http:\/\/ in place of https:\/\//, { status: 200 }, url => url.replace('http:', 'https:')),
+    answering(house, /write http:\/\/ instead of https:\/\//, { status: 200 }, url => url.replace('http:', 'https:')),
   'endpoint-tls (an unknown authority)': house => {
     let file = '';
     return {
@@ -232,7 +232,7 @@ export const ofServers: Cases = {
     };
   },
   'read-back-unreachable': house => ({
-    advice: /correct read_back\.tempo, or take it out/,
+    advice: /correct read_back\.tempo, or remove it/,
     async provoke() {
       const { url } = await house.collector();
       house.configure(otlp(url, { read_back: { tempo: 'http://127.0.0.1:1' } }));
@@ -243,13 +243,13 @@ export const ofServers: Cases = {
   'not-read-back': house => {
     let body = '{}';
     return {
-      advice: /see the collector's log/,
+      advice: /check the collector's log/,
       provoke: () => backEnd(house, () => ({ status: 200, body })),
       follow: () => {
         body = '{ "trace": { "resourceSpans": [{}] } }';
       },
       async shown() {
-        // The patience of 15 s is over at once.
+        // The wait of 15 s is over at once.
         const startMs = performance.now();
         const clock = vi
           .spyOn(performance, 'now')
@@ -332,10 +332,10 @@ export const ofServers: Cases = {
     const path = rolloutOf(house);
     const isNamed = 'zstdDecompressSync' in zlib;
     return {
-      advice: /beside itself.*`otel-hooks import \S+`/,
+      advice: /in its folder.*`otel-hooks import \S+`/,
       async provoke() {
         mkdirSync(join(path, '..'), { recursive: true });
-        // Nodes that can unpack find it damaged; older ones cannot unpack.
+        // Versions of Node with zstd find it damaged; older versions cannot unpack it.
         writeFileSync(`${path}.zst`, Buffer.from('28b52ffd00', 'hex'));
         await house.run('import', '--all');
       },

@@ -1,6 +1,6 @@
 /**
- * The messages of `status`, `doctor` and `deliver`: each is provoked, its advice is followed to the letter, and after
- * that the message must be gone.
+ * The messages of `status`, `doctor` and `deliver`: each message is provoked and its advice is followed exactly; then
+ * the message must be gone.
  */
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const otlp = (more: object = {}, others: object = {}) => ({
   ...others,
 });
 
-/** A session that meets the configuration, and is delivered with it. */
+/** A session that is pinned to the configuration, and delivered. */
 async function met(config: object | string): Promise<void> {
   if (typeof config === 'string') {
     house.configure({});
@@ -46,7 +46,7 @@ async function met(config: object | string): Promise<void> {
   await house.deliver();
 }
 
-/** A destination that answers so, and then accepts everything. */
+/** A destination with this answer, which then accepts everything. */
 function answering(answer: NonNullable<CollectorOptions['answer']>) {
   let isMended = false;
   return {
@@ -246,7 +246,7 @@ const cases: Cases = {
       writeFileSync(join(house.state, 'inbox', '0-0-1-newer'), 'otel-hooks/9 a\n\nnewer\n', { mode: 0o600 });
       await deliver();
     },
-    // The newer version takes it.
+    // The newer version processes it.
     follow: async () => [rmSync(join(house.state, 'inbox', '0-0-1-newer')), await deliver()],
   }),
   'state-not-a-folder': () => ({
@@ -310,7 +310,7 @@ function notedNow(problem: Problem): void {
   store.close();
 }
 
-/** The names of further faults with the same code have words behind it. */
+/** The names of more faults with the same code have a suffix. */
 const codeOf = (name: string): string => name.replace(/ .*/, '');
 
 describe('a message disappears when its advice is followed', () => {
@@ -369,9 +369,9 @@ describe('a question of doctor disappears when its advice is followed', () => {
     expect(await questions({}, ...quiet)).toEqual([]);
   });
 
-  it('no back end is known that could be asked', async () => {
+  it('no back end is known', async () => {
     const { url } = await house.collector();
-    // Not an address of this machine, where back ends would be looked for at their usual ports.
+    // An address outside of this machine, because `doctor` searches this machine for back ends at their usual ports.
     house.configure(otlp({ endpoint: url.replace('127.0.0.1', '0.0.0.0') }));
     const [{ next = '' } = {}] = await questions({}, '--no-proof');
     expect(next).toMatch(/^set read_back\.tempo or read_back\.jaeger or read_back\.loki or read_back\.prometheus to/);

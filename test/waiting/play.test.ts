@@ -1,4 +1,7 @@
-/** One story of a backlog. At its end the accounts balance, and nothing waits without a way out. */
+/**
+ * One story of a backlog. At its end the accounts balance, and no data waits without a command that can send or remove
+ * it.
+ */
 import { expect, it } from 'vitest';
 import type { Collector } from '../collector.ts';
 import { accountAt, newHouse } from './house.ts';
@@ -24,7 +27,7 @@ it('plays a session, an outage, a wrong address, its correction, a redirect, a d
     expect((await house.deliver()).code).toBe(0);
     expect(sessionsAt(first)).toEqual(['s-1']);
 
-    // An outage: the data waits, and leaves when the collector is back.
+    // An outage: the data waits, and is sent when the collector is back.
     await first.stop();
     session('s-2');
     expect((await house.deliver()).err).toContain('ECONNREFUSED');
@@ -44,7 +47,7 @@ it('plays a session, an outage, a wrong address, its correction, a redirect, a d
     expect(sessionsAt(first)).toEqual(['s-1', 's-2', 's-3']);
     expect(accountAt(house.books(), WRONG).spans).toMatchObject({ accepted: 0, dropped: { redirected: wrong } });
 
-    // The collector moves. Its data follows on the word of a person.
+    // The collector moves. A person moves its data to the new address.
     await first.stop();
     session('s-4');
     await house.deliver();
@@ -55,7 +58,7 @@ it('plays a session, an outage, a wrong address, its correction, a redirect, a d
     expect(sessionsAt(second)).toEqual(['s-4']);
     expect(accountAt(house.books(), first.url).spans.dropped).toEqual({ redirected: moved });
 
-    // A destination that is given up.
+    // A destination whose data is dropped.
     house.configure({ provider: 'otlp', otlp: { endpoint: GONE, headers: 'authorization=x' } });
     session('s-5');
     await house.deliver();
@@ -65,7 +68,7 @@ it('plays a session, an outage, a wrong address, its correction, a redirect, a d
     expect((await house.run('destinations', 'drop', GONE, '--yes')).code).toBe(0);
     expect(accountAt(house.books(), GONE).spans).toMatchObject({ waiting: 0, dropped: { by_user: given } });
 
-    // A session that leaves the machine before it is sent.
+    // A session that is erased before it is sent.
     await second.stop();
     session('s-6');
     session('s-7');

@@ -103,12 +103,12 @@ export const rules = {
   'privacy/secret': { level: 'warning', asks: 'data, risk and metadata contain no credential', clause: '9' },
   'action/name': {
     level: 'note',
-    asks: 'an action has a standard name, if there is one for it; each other name is reported once',
+    asks: 'an action has its standard name, if the standard has one; each other name is reported once',
     clause: '7.5',
   },
   'model/id': {
     level: 'note',
-    asks: 'model_id has the form provider/model; each other one is reported once',
+    asks: 'model_id has the form provider/model; each other form is reported once',
     clause: '6.1 $defs/model',
   },
   'stream/context': {

@@ -47,7 +47,7 @@ export const rules = {
   },
   'file/required': {
     level: 'error',
-    asks: 'a file has hooks; an entry of mcp.json a tool, any other a command; a hooks file version 1',
+    asks: 'a file has hooks; an entry of mcp.json has a tool, any other entry a command; a hooks file has version 1',
     clause: '5',
   },
   'file/type': { level: 'error', asks: 'fields of a registration have the types of the examples', clause: '5' },
@@ -58,7 +58,7 @@ export const rules = {
   },
   'file/extension': {
     level: 'error',
-    asks: 'no platform reports PostCompact and OnBudgetExceeded: a middleware must do it',
+    asks: 'no platform reports PostCompact and OnBudgetExceeded: a middleware must report them',
     clause: '2',
   },
   'file/unknown-event': { level: 'warning', asks: 'hooks are registered for hook points', clause: '2' },
@@ -69,7 +69,7 @@ export const rules = {
   },
   'file/native-name': {
     level: 'note',
-    asks: "the document's table of platform names has another name, or none; platforms accept this one too",
+    asks: "the document's table of platform names has another name, or no name; platforms also accept the name of the file",
     clause: '5',
   },
   'file/bash': {

@@ -41,7 +41,7 @@ export const rules = {
   'envelope/context': { level: 'warning', asks: 'context is a URI', clause: 'Envelope Format' },
   'envelope/cwd': {
     level: 'warning',
-    asks: 'context names the place of the work; cwd did so in drafts of 0.1',
+    asks: 'context names the place of the work; in drafts of 0.1 its name was cwd',
     clause: 'Envelope Format',
   },
   'data/required': { level: 'error', asks: 'file.write has its path', clause: 'Data Schemas, file.write' },
@@ -64,7 +64,7 @@ export const rules = {
   },
   'privacy/content': {
     level: 'warning',
-    asks: 'no prompt, input, output or file content is carried along',
+    asks: 'an envelope contains no prompt, input, output or file content',
     clause: 'Data Schemas, prompt.submit',
   },
   'stream/repeated': { level: 'warning', asks: 'an event is sent once', clause: 'Envelope Format, id' },
@@ -80,13 +80,13 @@ export const rules = {
   },
   'session/no-end': {
     level: 'error',
-    asks: 'every session ends with session.end (not asked of one envelope alone, or with --open)',
+    asks: 'every session ends with session.end (not checked for a single envelope, or with --open)',
     clause: 'Conformance Levels, Level 1',
   },
   'session/start-first': { level: 'warning', asks: 'session.start comes first', clause: 'Lifecycle Events' },
   'session/end-last': {
     level: 'warning',
-    asks: 'nothing of a session follows its session.end, unless it starts again',
+    asks: 'no event of a session follows its session.end, unless the session starts again',
     clause: 'Lifecycle Events',
   },
   'session/clock': {
@@ -101,7 +101,7 @@ export const rules = {
   },
   'tool/end-without-start': {
     level: 'warning',
-    asks: 'tool.end follows the tool.start of its tool_call_id, or of its tool where there are no ids',
+    asks: 'tool.end follows the tool.start with its tool_call_id or, without ids, of its tool',
     clause: 'Lifecycle Events',
   },
   'tool/unfinished': {
@@ -126,7 +126,7 @@ export const rules = {
   },
   'discovery/command': {
     level: 'error',
-    asks: 'a hook has a command that is no empty string',
+    asks: 'a hook has a command, which is not an empty string',
     clause: 'Hook Discovery',
   },
   'discovery/events': { level: 'error', asks: 'events is an array of strings', clause: 'Hook Discovery' },
@@ -137,7 +137,7 @@ export const rules = {
   },
   'discovery/no-events': {
     level: 'warning',
-    asks: 'events is not empty: such a hook never runs; left out, it means all',
+    asks: 'events is not empty: a hook with an empty list never runs; without events, a hook gets all of them',
     clause: 'Hook Discovery',
   },
   'discovery/async': { level: 'error', asks: 'async is true or false', clause: 'Hook Discovery' },
