@@ -32,9 +32,9 @@ export type Reply =
   /** Sends these bytes in place of HTTP, and ends the connection. */
   /** `status`: the status in `raw`, if the client can read it. */
   | { raw: string | Uint8Array; status?: number }
-  /** Take the request and never answer. */
+  /** Accepts the request and never answers. */
   | 'hang'
-  /** Cut the connection without an answer. */
+  /** Cuts the connection without an answer. */
   | 'reset';
 
 export interface CollectorOptions {

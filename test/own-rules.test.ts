@@ -68,7 +68,7 @@ describe('risk by settings', () => {
     ]);
   });
 
-  it("ignores the rules of a project's file, because its author is a stranger", () => {
+  it("ignores the rules of a project's file, because its author is untrusted", () => {
     const { values, problems } = resolve({
       project: { file: '.otel-hooks.json', text: '{"risk":{"enabled":false}}', trusted: false },
       env: {},

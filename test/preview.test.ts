@@ -168,7 +168,7 @@ it('the preview shows data that waits for an unreachable collector together with
   expect(text).toContain('s-2');
 });
 
-it('a session that came in many rounds is sent as previewed, all at once', async () => {
+it('a session of many rounds is sent as previewed, all at once', async () => {
   const away = await startCollector({ answer: () => ({ status: 503 }) });
   const state = waiting([], {});
   for (const [i, event] of session('s-1').entries()) {

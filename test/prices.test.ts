@@ -37,7 +37,7 @@ interface Asked {
 }
 
 describe('prices', () => {
-  it('come from the table of the version that is built in', () => {
+  it('come from the table of the built-in version', () => {
     expect(TABLE).toBe(`genai-prices ${manifest.devDependencies['@pydantic/genai-prices']}`);
     expect(costWith({}, { model: 'claude-opus-4-7', provider: 'anthropic' })).toEqual({ usd: 5, prices: TABLE });
   });

@@ -82,7 +82,7 @@ for (const agent of agents) {
         const planted = withTexts(payload, (text, path) => {
           if (!/response|result|output/i.test(path) || isIdPath(path) || /\.(name|finishReason)$/.test(path))
             return text;
-          // The canary is one word, so that no text is dropped for being a sentence.
+          // The canary is one word, so that no text is dropped because it is a sentence.
           const canary = `canary-${canaries.size}-sk9xQ`;
           canaries.set(canary, path);
           return canary;

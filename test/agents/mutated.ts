@@ -1,4 +1,4 @@
-/** All of them take seconds for each agent, so `npm test` tries a part. */
+/** All copies take seconds for each agent, so `npm test` tries a part of them. */
 export const DAMAGED_COPIES = process.env.OTEL_HOOKS_TEST_SIZE === undefined ? 1_000 : 10_000;
 
 /**

@@ -65,7 +65,7 @@ const payloadsOf = (hooks: readonly (typeof anyHook extends fc.Arbitrary<infer T
 
 const idsOf = (spans: readonly FinishedSpan[]): string[] => spans.map(span => JSON.stringify([span.trace, span.key]));
 
-test(`any sequence of hooks: no span twice, none negative, no orphan once the session is over (seed ${seed})`, () => {
+test(`any sequence of hooks: no span twice, none negative, no orphan after the end of the session (seed ${seed})`, () => {
   fc.assert(
     fc.property(fc.array(anyHook, { minLength: 1, maxLength: 60 }), hooks => {
       const payloads = payloadsOf(hooks);

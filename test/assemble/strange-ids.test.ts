@@ -1,4 +1,4 @@
-/** Ids and words are texts of strangers: a word that every JavaScript object inherits must work like any other word. */
+/** Ids and words are untrusted: a word that every JavaScript object inherits must work like any other word. */
 import { describe, expect, it } from 'vitest';
 import { mapped, type PlayedHook, play, START_MS } from '../play.ts';
 

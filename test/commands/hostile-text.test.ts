@@ -1,4 +1,4 @@
-/** Every command over data of strangers: none of their control characters reaches a terminal. */
+/** Every command with untrusted data: no control character of the data reaches a terminal. */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { ranIn } from './ran.ts';
 
-/** A colour as ours, a title, a wiped line, C1, turned letters, no width, a tag, a line of its own. */
+/** A colour like ours, a title, an erased line, C1, bidirectional letters, zero width, a tag, a separate line. */
 const BAD = 'x\u001b[31m\u001b]0;t\u0007\u009b2K\r\u202eab\u2066\u200b\ufeff\u{e0041}\u2028\nspoofed';
 /** The same texts for file names and for single lines. */
 const NAME = BAD.replaceAll('\n', '');

@@ -99,7 +99,7 @@ describe('every form of input gives the same events', () => {
 });
 
 describe('our own output is valid input', () => {
-  it.each(['agent-hooks', 'openhook'])('an export as %s, and nothing of it is recorded twice', async format => {
+  it.each(['agent-hooks', 'openhook'])('an export as %s, and no event of it is recorded twice', async format => {
     await ingested(put('events', lines(events(5))));
     const { out } = await ranIn(home, ['export', '--format', format]);
     const file = put('export', out);
@@ -123,7 +123,7 @@ describe('our own output is valid input', () => {
 describe('bad input', () => {
   const [first, second, third] = events(3);
 
-  it('costs only itself, and is shown with its place, its rule and the next step', async () => {
+  it('affects only itself, and is shown with its place, its rule and the next step', async () => {
     const text = `${JSON.stringify(first)}\n{"spec_version":"0.1.0","event\n${JSON.stringify({ ...second, timestamp: 7 })}\n${JSON.stringify(third)}\n`;
     const file = put('events', text);
     const { code, err, out } = await ranIn(home, ['ingest', file]);
@@ -137,7 +137,7 @@ describe('bad input', () => {
     expect(bad.toSorted()).toEqual(['envelope-type', 'json-syntax']);
   });
 
-  it('in a list costs only its line', async () => {
+  it('in a list affects only its line', async () => {
     const file = put(
       'events',
       `[\n${JSON.stringify(first)},\n{"spec_version":"0.1.0", {,\n${JSON.stringify(third)}\n]\n`,
@@ -156,7 +156,7 @@ describe('bad input', () => {
 });
 
 describe('a second call', () => {
-  it('continues behind the last event, and records nothing twice', async () => {
+  it('continues after the last event, and records no event twice', async () => {
     const all = events(9);
     const file = put('events', lines(all.slice(0, 4)));
     expect(await ingested(file)).toMatchObject({ read: 4, recorded: 4 });

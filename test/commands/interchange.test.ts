@@ -104,7 +104,7 @@ describe('convert', () => {
         'ours.json',
         JSON.stringify({ spec: 'hooks/0.1', hooks: [{ event: 'agent_stop', handler: ours }] }),
       ],
-    ])('leave no file of %s without other hooks', async (_, name, text) => {
+    ])('remove the whole file of %s if it has no other hooks', async (_, name, text) => {
       const { code, out, err } = await ran('convert', '--to', 'cursor', put(name, text));
       expect({ code, out }).toEqual({ code: 1, out: '' });
       expect(err).toContain('holds only hooks that call otel-hooks itself; nothing was converted');
@@ -178,7 +178,7 @@ describe('convert', () => {
     expect(lost).toMatchObject({ ok: false, files: [], why: 'Windsurf supports none of its hooks' });
   });
 
-  it('shows names and commands so that they harm no terminal', async () => {
+  it('shows names and commands without control characters', async () => {
     const odd = {
       name: '\u001b[2J\n',
       event: 'session_start',

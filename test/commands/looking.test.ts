@@ -226,7 +226,7 @@ describe('show', () => {
       expect(shown().split('\n')).toHaveLength(62);
     });
 
-    it('shows the pager no control characters of others', async () => {
+    it('passes no foreign control characters to the pager', async () => {
       recordedWith('x\u001b[31m', own);
       await run(['show', own], { ...terminal, rows: 3, env: env() });
       expect(shown()).toContain('execute_tool x\\u{1b}[31m');
@@ -256,7 +256,7 @@ describe('show', () => {
   });
 });
 
-it('a report in Markdown has no image, link or HTML of others in it', async () => {
+it('a report in Markdown contains no foreign image, link or HTML', async () => {
   const hostile =
     '![x](https://evil.example/p.png) <img src=//evil.example> [a](javascript:b) |c| `d` @e https://f.example';
   const store = openStore({ folder: join(home, '.local/state/otel-hooks'), access: 'own' });

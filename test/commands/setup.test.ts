@@ -94,7 +94,7 @@ describe('without a terminal, agents that are installed', () => {
     expect(ran.err).toContain('No TTY detected. Use --yes to run non-interactively.');
   });
 
-  it('with --yes are all set up, in one line each, and taken out again', async () => {
+  it('with --yes are all set up, in one line each, and removed again', async () => {
     const ran = await run(['enable', '--yes', '--no-proof']);
     expect([ran.code, ran.err, ran.asked]).toEqual([0, '', []]);
     expect(ran.out).toContain('Claude Code  ~/.claude/settings.json  new file with 16 hooks');
@@ -180,7 +180,7 @@ describe('at a terminal', () => {
     expect((await run(['enable', '--no-proof'], ['claude', 'n'])).asked).toEqual([WHICH, CHANGE]);
   });
 
-  it('asks for no destination where the hooks are there already', async () => {
+  it('does not ask for a destination if the hooks exist already', async () => {
     fs.mkdirSync(join(home, '.cursor'));
     await run(['enable', '--no-proof', '--yes']);
     expect(await run(['enable', '--no-proof'], 'y')).toMatchObject({ code: 0, asked: [] });
@@ -238,7 +238,7 @@ describe('at a terminal', () => {
   });
 });
 
-it('a provider is written where the configuration has none, and several as a list', async () => {
+it('a provider is written into a configuration without one, and several as a list', async () => {
   const ran = await run([
     'enable',
     '--tool',

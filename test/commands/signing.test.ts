@@ -83,7 +83,7 @@ it('signs a file and each event in it, in the form that verify reads', async () 
   expect(await verify()).toMatchObject({ code: 1, err: 'otel-hooks: the body has no line.\n' });
 });
 
-it('signs nothing with a missing key, or with one that others can read', async () => {
+it('does not sign with a missing key, or with a key that others can read', async () => {
   fs.writeFileSync(join(home, 'body.jsonl'), '{"a":1}\n');
   expect(await run('sign', 'body.jsonl')).toMatchObject({
     ...{ code: 1, out: '' },

@@ -65,7 +65,7 @@ it('deliver fails for an endpoint that is not an address, and names it', async (
   expect(code).toBe(1);
 });
 
-it('names the first step once where nothing is set up', async () => {
+it('names the first step once if nothing is set up', async () => {
   const { code, out } = await run('status');
   expect(code).toBe(0);
   expect(out.match(/next: otel-hooks enable/g)).toHaveLength(1);

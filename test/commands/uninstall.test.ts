@@ -140,7 +140,7 @@ it('a file that cannot be restored is named, the rest is restored, and a second 
   expect([fs.existsSync(file), fs.existsSync(join(home, '.local/share/otel-hooks'))]).toEqual([false, false]);
 });
 
-it('a program that hooks of a remaining file still start is kept, and does nothing', async () => {
+it('a program that hooks of a remaining file still start stays, and does nothing', async () => {
   fs.mkdirSync(join(home, '.gemini/config'), { recursive: true });
   await enable('antigravity');
   const program = join(home, '.local/share/otel-hooks/otel-hooks-antigravity.sh');

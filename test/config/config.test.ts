@@ -136,7 +136,7 @@ describe("a project's file", () => {
     expect(problems).toEqual([]);
   });
 
-  it('may let less content out, and never more', () => {
+  it('may reduce the content that is sent, and never extend it', () => {
     const globalText = '{"content": {"prompt": "redacted", "results": "hash"}}';
     const less = from({ globalText, projectText: '{"content": {"prompt": "off", "results": "hash", "paths": "off"}}' });
     expect(less.values).toMatchObject({ 'content.prompt': 'off', 'content.results': 'hash', 'content.paths': 'off' });
@@ -153,7 +153,7 @@ describe("a project's file", () => {
     ]);
   });
 
-  it("may take names of vendors' metadata away, and let fewer records out, and never more", () => {
+  it("may remove names of vendors' metadata, and reduce the records that are sent, and never extend them", () => {
     const globalText = '{"metadata": {"include": ["dev.a.b", "dev.a.c"]}, "logs": {"level": "info"}}';
     const less = from({ globalText, projectText: '{"metadata": {"include": ["dev.a.c"]}, "logs": {"level": "warn"}}' });
     expect(less.values).toMatchObject({ 'metadata.include': ['dev.a.c'], 'logs.level': 'warn' });

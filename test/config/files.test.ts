@@ -60,7 +60,7 @@ describe('files', () => {
     ['longer than any disk allows', '/\ufffd'.repeat(3_000)],
     ['with one name too long', `/${'x'.repeat(5_000)}`],
     ['with a NUL', '/a\0b/c'],
-  ])('are not looked for along a folder %s', (_, cwd) => {
+  ])('are not searched along a folder %s', (_, cwd) => {
     expect(loadConfig(place({ cwd }))).toMatchObject({ projectFile: undefined, problems: [] });
   });
 
@@ -172,7 +172,7 @@ const hostile: [what: string, text: string][] = [
 ];
 
 describe('a hostile file of a project', () => {
-  it.each(hostile)('%s costs little, and the global file stays in force', (_, text) => {
+  it.each(hostile)('%s costs little, and the global file stays valid', (_, text) => {
     write('home/.config/otel-hooks/config.json', '{"service_name": "mine"}');
     const file = write('home/app/.otel-hooks.json', text);
     const startedAt = process.cpuUsage();
@@ -186,7 +186,7 @@ describe('a hostile file of a project', () => {
     for (const problem of problems) expect(JSON.stringify(problem).length).toBeLessThan(500);
   });
 
-  it.each(hostile)('%s is named by file and line where it is the global one', (_, text) => {
+  it.each(hostile)('%s is named by file and line if it is the global file', (_, text) => {
     const file = write('home/.config/otel-hooks/config.json', text);
     const { problems } = loadConfig(place());
     expect(explain(problems[0] as Problem).what).toContain(file);

@@ -72,7 +72,7 @@ describe('without consent a project’s file', () => {
     expect(resolved({}, { attributes: { constructor: 'a' } }).attributes).toEqual({ constructor: 'a' });
   });
 
-  it('names the service only where the user has not', () => {
+  it('names the service only if the user has not named it', () => {
     expect(resolved({}, { service_name: 'theirs' }).values.service_name).toBe('theirs');
     expect(resolved({ service_name: 'ours' }, { service_name: 'theirs' }).values.service_name).toBe('ours');
   });
@@ -227,7 +227,7 @@ describe('config --trust', () => {
     expect([ran.code, ran.out]).toEqual([0, expect.stringContaining('nothing that needs your consent')]);
   });
 
-  it('agrees to the text that was shown, also where the file changes while it asks', async () => {
+  it('agrees to the text that was shown, even if the file changes during the question', async () => {
     const file = write('home/clone/.otel-hooks.json', theirs);
     const ask = async (): Promise<string> => {
       fs.writeFileSync(file, JSON.stringify({ otlp: { endpoint: 'https://evil.example' } }));

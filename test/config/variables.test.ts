@@ -195,7 +195,7 @@ describe('a variable that is honoured', () => {
   });
 });
 
-describe('a variable that cannot be honoured is answered by name, and nothing changes', () => {
+describe('a variable that cannot be honoured is reported by name, and changes nothing', () => {
   it.each(answered)('%s=%s', (variable, text, code) => {
     const config = from({ [variable]: text });
     expect(config.problems).toMatchObject([{ code, variable }]);
@@ -204,12 +204,12 @@ describe('a variable that cannot be honoured is answered by name, and nothing ch
   });
 });
 
-it('every variable that is read or answered has a row here', () => {
+it('every variable that is read or reported has a row here', () => {
   const tried = new Set([...honoured, ...answered].map(([variable]) => variable));
   expect([...honouredVariables, ...answeredVariables].filter(variable => !tried.has(variable))).toEqual([]);
 });
 
-it('every variable that is read or answered travels with a fragment', () => {
+it('a fragment carries every variable that is read or reported', () => {
   const here = [...honouredVariables, ...answeredVariables].filter(variable => variable !== 'OTEL_HOOKS_STATE_DIR');
   expect(Object.keys(travellingFrom(Object.fromEntries(here.map(variable => [variable, 'x'])))).sort()).toEqual(
     [...here].sort(),
@@ -232,7 +232,7 @@ it('names an alternative for each variable without effect', () => {
   }
 });
 
-it('leaves variables of others alone', () => {
+it('ignores variables of other programs', () => {
   expect(from({ OTEL_NODE_RESOURCE_DETECTORS: 'all', OTEL_WHATEVER: '1', PATH: '/bin' }).problems).toEqual([]);
 });
 

@@ -37,7 +37,7 @@ function namesIn(file: string): string[] {
   return names;
 }
 
-/** `it`, `test`, `describe`, and what they return: `it.each(table)`, `describe.skipIf(is)`. */
+/** `it`, `test`, `describe`, and the functions that they return: `it.each(table)`, `describe.skipIf(is)`. */
 function isTest(callee: Syntax): boolean {
   if (callee.type === 'Identifier') return ['it', 'test', 'describe'].includes(String(callee.name));
   if (callee.type === 'MemberExpression') return isTest(callee.object as Syntax);

@@ -156,7 +156,7 @@ describe('an endpoint', () => {
     expect(found?.next).toBeTruthy();
   });
 
-  it('that is dead is one row, though deliveries of each signal failed there', async () => {
+  it('that does not answer is one row, although deliveries of each signal failed there', async () => {
     configured({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:1' } });
     const inbox = join(home, '.local/state/otel-hooks/inbox');
     fs.mkdirSync(inbox, { recursive: true, mode: 0o700 });
@@ -179,7 +179,7 @@ describe('an endpoint', () => {
     expect(codes(ran)).toContain('clock-skew');
   });
 
-  it('is left alone with --offline', async () => {
+  it('gets no request with --offline', async () => {
     const took = await collector();
     configured({ provider: 'otlp', otlp: { endpoint: took.url } });
     expect((await doctor(['--offline', '--no-proof'])).code).toBe(0);
@@ -276,7 +276,7 @@ describe('on this machine', () => {
       expect(await silent(command, LATER_MS)).toContain('none has arrived, although the agent has begun 2 sessions');
     });
 
-    it('not where a hook has arrived, and not for sessions before the registration', async () => {
+    it('not if a hook has arrived, and not for sessions before the registration', async () => {
       await enable();
       transcript('one');
       const later = new Date(Date.now() + 60_000);
@@ -394,7 +394,7 @@ describe('on this machine', () => {
       expect(await twice()).toBeUndefined();
     });
 
-    it('not where two scopes have different events', async () => {
+    it('not if two scopes have different events', async () => {
       write('.claude/settings.json', ours(hook));
       const other = { SessionEnd: [{ hooks: [{ type: 'command', command: hook.replace('Stop', 'SessionEnd') }] }] };
       write('shop/.claude/settings.json', { hooks: other });

@@ -166,7 +166,7 @@ describe('the hook of a project’s file', () => {
   };
   beforeEach(() => run(['enable', '--tool', 'claude', '--project', '--yes', '--no-proof']));
 
-  it('is shown and run after a yes, if it is the text that this version writes', async () => {
+  it('is shown, and run after the user agreed, if it is the text that this version writes', async () => {
     const ran = await doctor([], 'y');
     expect(asked).toEqual([expect.stringContaining('Run it?')]);
     expect(ran.out).toContain('~/src/clone/.claude/settings.json');

@@ -1,5 +1,5 @@
 /**
- * Every reader of foreign data gets texts and values that try to break it: hooks and transcripts of each agent,
+ * Every reader of untrusted data gets texts and values that try to break it: hooks and transcripts of each agent,
  * fragments, OTLP answers and bodies, the open standards, manifests and settings files. `npm test` tries a few of each
  * with a new seed in each run; `npm run fuzz` tries many. Each fault that it finds becomes a test of its own beside the
  * other tests of that reader.

@@ -40,7 +40,7 @@ test('every variable of the list is found', () => {
   expect(travellingFrom({ ...all, HOME: '/h', OTEL_OTHER: 'x', TRACER: 'x' })).toEqual(all);
 });
 
-test('an empty variable is an unset one', () => {
+test('an empty variable counts as unset', () => {
   expect(travellingFrom({ OTEL_SERVICE_NAME: '', TRACEPARENT: '00-1', SECRET: 'x' })).toEqual({ TRACEPARENT: '00-1' });
 });
 
@@ -53,7 +53,7 @@ const environments: Record<string, string>[] = [
   { OTEL_HOOKS_STATE_DIR: '/s', XDG_STATE_HOME: '/x/state' },
 ];
 for (const platform of ['linux', 'darwin', 'win32']) {
-  test.each(environments)(`the state folder is where deliver looks for it (${platform}, %j)`, env => {
+  test.each(environments)(`the hook and deliver use the same state folder (${platform}, %j)`, env => {
     expect(locate(env, platform)).toBe(stateFolder({ env, platform, home: '/home/u' }));
     expect(defaultFolder('config', { env, platform, home: () => '/home/u' })).toBe(
       configFolder({ env, platform, home: '/home/u' }),
@@ -61,7 +61,7 @@ for (const platform of ['linux', 'darwin', 'win32']) {
   });
 }
 
-test.each(['darwin', 'win32'])('where the Python package of this name keeps its file counts too (%s)', platform => {
+test.each(['darwin', 'win32'])('the place of the file of the Python package counts too (%s)', platform => {
   const text = (path: string) => (path.startsWith('/home/u/.config/') ? '{"state_dir":"/f"}' : '');
   expect(locate({}, platform, text)).toBe('/f');
   expect(locate({ XDG_CONFIG_HOME: '/c' }, platform, text)).not.toBe('/f');
@@ -112,7 +112,7 @@ test.each(files)('both read the same folder from a file: %s', text => {
   }
 });
 
-test('both pass over a .git of another user when they look for the project that a file is in', context => {
+test('both ignore a .git of another user when they search the project of a file', context => {
   needsRoot(context);
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-agreement-'));
   try {
@@ -143,7 +143,7 @@ const named: [env: Record<string, string>, flag: string | undefined, where: stri
   [{ OTEL_HOOKS_STATE_DIR: '/e' }, './flag', '/work dir/flag'],
   [{ OTEL_HOOKS_STATE_DIR: '/e' }, '', '/e'],
 ];
-test.each(named)('commands look where hooks write: %j, --state-dir %s', (env, flag, where) => {
+test.each(named)('commands read the folder that hooks write: %j, --state-dir %s', (env, flag, where) => {
   const io = { env, home: '/home/u', platform: 'linux', cwd: '/work dir' } as unknown as Io;
   const flags: Words['flags'] = flag === undefined ? {} : { '--state-dir': flag };
   expect(foldersOf({ flags, rest: [] }, io).state).toBe(where);

@@ -55,7 +55,7 @@ describe('a fragment', () => {
     ['another payload cannot end it', bytes(`otel-hooks/1 tool=1:a\n{}\n${unique.replace('6', '7')}\n`), 'torn'],
     ['foreign text with our trailer has a damaged header', bytes(`hello\n{}\n${unique}\n`), 'header'],
     ['version 0 does not exist', bytes(`otel-hooks/0 tool=1:a\n{}\n${unique}\n`), 'header'],
-    ['a later version is left alone', bytes(`otel-hooks/2 tool=1:a\n{}\n${unique}\n`), 'newer'],
+    ['a later version is kept unchanged', bytes(`otel-hooks/2 tool=1:a\n{}\n${unique}\n`), 'newer'],
     ['a later version may look as it likes', bytes('otel-hooks/12 \0\0'), 'newer'],
     ['a length beyond the header is damage', bytes(`otel-hooks/1 tool=99999999:a\n{}\n${unique}\n`), 'header'],
     ['a length that reaches into the trailer is damage', bytes(`otel-hooks/1 a=2:x\n${unique}\n`), 'header'],

@@ -196,7 +196,7 @@ for (const { name, missing, command } of frontEnds) {
       expect(readdirSync(at.inbox)).toEqual([]);
     });
 
-    test('leaves a read-only state folder alone', async () => {
+    test('does not change a read-only state folder', async () => {
       const at = house();
       if (isRoot) spawnSync('chown', ['-R', String(nobody), join(at.state)]);
       for (const path of [at.inbox, at.state]) chmodSync(path, 0o500);
@@ -233,7 +233,7 @@ for (const { name, missing, command } of frontEnds) {
       ]);
     });
 
-    test('starts deliver elsewhere only where no deliver lives', async () => {
+    test('starts deliver at other events only if no deliver runs', async () => {
       const gone = spawnSync('true').pid;
       const cases: [lock: string | undefined, kicked: number][] = [
         [`${process.pid} {"v":1}\n`, 0],
@@ -339,7 +339,7 @@ describe('the front ends together', () => {
     await Promise.all(seen);
   });
 
-  test('take 100 MB without keeping more than is read of one event', async () => {
+  test('read 100 MB and keep no more than the limit of one event', async () => {
     const at = house();
     const huge = Buffer.alloc(100 * 1024 * 1024, '{');
     expect(await run(node.command(at, {}), huge)).toEqual(harmless);
@@ -440,7 +440,7 @@ describe('a shell', () => {
     },
   );
 
-  test('is given words only', () => {
+  test('gets plain words only', () => {
     expect(shellCommand({ script: '/d/hook.sh', tool: 'a', event: 'B', edge: true, provider: 'otlp,file' })).toBe(
       `trap 'exit 0' 0; otel_hooks='a B edge otlp,file'; [ ! -r '/d/hook.sh' ] || . '/d/hook.sh' 2>/dev/null`,
     );
@@ -510,7 +510,7 @@ describe('node', () => {
     expect(readFileSync(join(at.state, 'problems', 'hook-input-silent'), 'utf8')).toBe('1\n');
   });
 
-  test('leaves a terminal at once', async context => {
+  test('ends at once if its input is a terminal', async context => {
     needs(context, 'script');
     const at = house();
     const typed = `${node.command(at, {}).join(' ')}; printf '%s' "left $?"`;
@@ -525,7 +525,7 @@ describe('node', () => {
     expect(readdirSync(at.inbox)).toEqual([]);
   });
 
-  test('needs no flag, no HOME and no command it knows', async () => {
+  test('needs no flag, no HOME and no known command', async () => {
     const at = house();
     const env = { OTEL_HOOKS_STATE_DIR: at.state };
     for (const words of [[], ['--tool'], ['--unknown', 'x'], ['--flush'], ['--tool=', 'rest']]) {

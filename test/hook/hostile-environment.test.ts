@@ -81,7 +81,7 @@ describe.each(here.map(each => [each.name, each] as const))('%s', (_, frontEnd) 
     expect(fs.existsSync(join(at.folder, 'ran'))).toBe(false);
   });
 
-  test('as root makes nothing in the home of a user', async context => {
+  test('as root makes no folder in the home of a user', async context => {
     needsRoot(context);
     const at = house({ prepared: false });
     const home = join(at.folder, 'home');
@@ -135,7 +135,7 @@ test('the Node front end takes no state folder from a config file that a project
   expect(fs.readdirSync(join(evil, 'inbox'))).toHaveLength(1);
 });
 
-test('a link that took the place of the state folder after it was looked at is not entered', () => {
+test('a link that replaced the state folder after the check is not followed', () => {
   const at = house({ prepared: false });
   const victim = join(at.folder, 'victim');
   fs.mkdirSync(victim);

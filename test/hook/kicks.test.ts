@@ -245,7 +245,7 @@ for (const front of frontEnds) {
       for (const edge of [false, true, false])
         expect(await run(front.command(at, { edge }), '{}', around)).toEqual(harmless);
       await until(() => lives(at).length > 0, 10_000);
-      // Two where a step ended between the hooks.
+      // Two if a step ended between the hooks.
       expect(lives(at).length).toBeLessThanOrEqual(2);
       writeFileSync(join(at.state, '..', 'go'), '');
       await quiet(at);
@@ -253,14 +253,14 @@ for (const front of frontEnds) {
       expect(journaled(at)).toBe(3);
     });
 
-    it('hold back no start when they are of an earlier step, an earlier boot or another clock', async () => {
+    it('do not hold back a start when they are of an earlier step, an earlier boot or another clock', async () => {
       const at = house();
       for (const old of [step() - 1, step() - 2, step() + 2]) put(at, `kick.${boot()}-${old}`);
       for (const name of [`kick.00000000-${step()}`, `kick.0-${wallStep()}`, 'kick.', 'kick.x']) put(at, name);
       await started(at);
     });
 
-    it('are named by the wall clock without /proc, and hold back no start after it jumped', async () => {
+    it('are named by the wall clock without /proc, and do not hold back a start after it jumped', async () => {
       const at = house();
       for (const file of [at.script, at.bin])
         writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/proc/', '/nonexistent/'));

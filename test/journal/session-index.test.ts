@@ -72,7 +72,7 @@ describe('the entry of a session', () => {
     }
   });
 
-  it('is the same whether the events come in one round or in many', () => {
+  it('is the same for one round and for many rounds', () => {
     const { hooks } = readJourney(readFileSync(join(cases, readdirSync(cases)[0] ?? ''), 'utf8'));
     const { events } = play(hooks, false);
     const own = events.filter(event => event.session_id === events[0]?.session_id);
@@ -107,7 +107,7 @@ describe('the stored index', () => {
     store.commit({ journal: [{ key, lines: linesOf(numbers.map(n => event('s-1', n))) }] });
   }
 
-  it('is made from the journal where an entry is missing or covers another length', () => {
+  it('is made from the journal if an entry is missing or covers another length', () => {
     const store = openStore({ folder, access: 'own' });
     journaled(store, 1);
     expect(countsOf(sessionIndex(store).get(key) as IndexedSession).turns).toBe(1);
@@ -143,7 +143,7 @@ describe('the stored index', () => {
     '{"v":1,"n":1,"value":[]}',
     '{"v":9,"n":1,"value":{}}',
     `{"v":1,"n":1,"value":{"${key}":{"bytes":"x"}}}`,
-  ])('is made from the journals where a shard is damaged: %s', text => {
+  ])('is made from the journals if a shard is damaged: %s', text => {
     const store = openStore({ folder, access: 'own' });
     journaled(store, 1);
     store.commit({ documents: indexRepair(store) ?? [] });

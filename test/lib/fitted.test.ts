@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { cutText, fitted } from '../../src/lib/fitted.ts';
 
-it('any value becomes JSON of at most so many bytes, or nothing', () => {
+it('any value becomes JSON within the limit of bytes, or is left out', () => {
   fc.assert(
     fc.property(
       fc.anything({ withBigInt: true, withNullPrototype: true }),

@@ -47,7 +47,7 @@ describe('a stream of values is cut', () => {
     expect(texts('{"a":"b\n{"c":3}\nnonsense\n{"d":4}\n')).toEqual(['{"a":"b', '{"c":3}', 'nonsense', '{"d":4}']);
   });
 
-  it('and says when it ends in the middle of a line', () => {
+  it('and reports an end in the middle of a line', () => {
     expect(cut('{"a":1}\n{"b":').map(({ isOpen }) => isOpen)).toEqual([undefined, true]);
   });
 
@@ -58,7 +58,7 @@ describe('a stream of values is cut', () => {
   });
 });
 
-it('the parts in which the input comes do not matter, and each place continues it', () => {
+it('the division of the input into parts has no effect, and reading can continue at each place', () => {
   const values = fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1, maxLength: 5 });
   const forms = fc.constantFrom<(all: object[]) => string>(
     all => all.map(each => JSON.stringify(each)).join('\n'),

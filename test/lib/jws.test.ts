@@ -52,7 +52,7 @@ describe('a signature', () => {
     ['an unknown extension', `${head({ alg: 'EdDSA', crit: ['exp'], exp: 1 })}..AAAA`],
     ['b64 without crit', `${head({ alg: 'EdDSA', b64: false })}..AAAA`],
     ['nothing signed', `${head({ alg: 'EdDSA' })}..`],
-  ])('that is %s does not hold', (_, signature) => {
+  ])('that is %s is not valid', (_, signature) => {
     expect(verifyDetached(body, signature, mine)).toMatchObject({ ok: false });
   });
 });

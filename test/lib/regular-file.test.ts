@@ -1,4 +1,4 @@
-/** Files of other people: the program never waits for and never reads a file that is not regular. */
+/** Untrusted files: the program never waits for and never reads a file that is not regular. */
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const read = (name: string, follow?: boolean): string =>
   readRegularFile(path(name), 1_024, follow === undefined ? {} : { follow }).toString('utf8');
 
 describe.skipIf(process.platform === 'win32')('a file that is read', () => {
-  it('is whole, also through a link, also where its size is not stated', () => {
+  it('is complete, also through a link, and also without a stated size', () => {
     fs.writeFileSync(path('a'), 'x'.repeat(1_024));
     fs.symlinkSync('a', path('link'));
     expect([read('a').length, read('link').length]).toEqual([1_024, 1_024]);
@@ -27,7 +27,7 @@ describe.skipIf(process.platform === 'win32')('a file that is read', () => {
     }
   });
 
-  it('is refused above the limit, also where its size is not stated', () => {
+  it('is refused above the limit, also without a stated size', () => {
     fs.writeFileSync(path('a'), 'x'.repeat(1_025));
     expect(() => read('a')).toThrow('it is larger than 1024 bytes');
     fs.truncateSync(path('a'), 1e12);
@@ -42,7 +42,7 @@ describe.skipIf(process.platform === 'win32')('a file that is read', () => {
     for (const name of ['fifo', 'folder', 'zero']) expect(() => read(name), name).toThrow('it is not a regular file');
   });
 
-  it('is not a link where links are not followed', () => {
+  it('is refused if it is a link and links are not followed', () => {
     fs.writeFileSync(path('a'), 'text');
     fs.symlinkSync('a', path('link'));
     expect(read('a', false)).toBe('text');

@@ -155,7 +155,7 @@ test('a journal gives the same spans, and shutdown ends an open session as aband
   expect(journal).toEqual({ accepted: events.length, refused: 1 });
 });
 
-test('records and measurements go to the providers that are there', async () => {
+test('records and measurements go to the present providers', async () => {
   const records = new InMemoryLogRecordExporter();
   const loggerProvider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: records })] });
   const points = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);

@@ -11,7 +11,7 @@ const inject =
   (text: string): HookHandler =>
   () => ({ action: 'injectContext', additionalContext: [text] });
 
-test('the lowest priority is asked first, equal ones as they were registered, and contexts add up', async () => {
+test('the lowest priority runs first, equal ones run in the order of registration, and contexts are joined', async () => {
   const hooks = createHookRunner();
   hooks.register('PreToolUse', inject('e'), { priority: 90 });
   hooks.register('PreToolUse', inject('b'), { priority: 20 });
@@ -53,7 +53,7 @@ test('contexts are in the order of the priorities of the responses, and a respon
   ]);
 });
 
-test('a block ends the chain; observers get the event nevertheless, and decide nothing', async () => {
+test('a block ends the chain; observers get the event too, and do not decide', async () => {
   const hooks = createHookRunner();
   const asked: string[] = [];
   const seen: ObservedEvent[] = [];
@@ -215,7 +215,7 @@ test('a wrong registration is refused at once, and a removed handler is not call
   expect(heard).toBe(0);
 });
 
-test('a value that cannot be copied is passed on itself', async () => {
+test('a value that cannot be copied is passed without a copy', async () => {
   const hooks = createHookRunner();
   hooks.register('PreToolUse', event => ({
     action: 'injectContext',

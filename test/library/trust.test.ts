@@ -106,7 +106,7 @@ describe('errors of the receivers', () => {
       { tracerProvider: { getTracer: () => ({ startSpan: boom }), forceFlush: async () => undefined } },
     ],
     ['a sampler that throws', { sampler: { shouldSample: boom }, spanExporters: [new InMemorySpanExporter()] }],
-  ])('%s: the spans count as failed, and the flush says so', async (_, options) => {
+  ])('%s: the spans count as failed, and the flush reports it', async (_, options) => {
     const bridge = bridgeWith(options);
     short(bridge, 's1');
     const result = await bridge.forceFlush();

@@ -2,7 +2,7 @@
 
 export interface Break {
   promise: string;
-  /** What the changed program does wrong. */
+  /** The wrong behaviour of the changed program. */
   breaks: string;
   file: string;
   edits: [from: string, to: string][];

@@ -227,7 +227,7 @@ const described = (found: Found[], canaries: ReadonlyMap<string, Canary>): strin
 describe('S3 secrets', () => {
   const { planted, canaries } = plantAll();
 
-  it(`S3 in all payloads of agents neither leave nor stay (seed ${seed})`, { timeout: 120_000 }, async () => {
+  it(`S3 in all payloads of agents are neither sent nor kept (seed ${seed})`, { timeout: 120_000 }, async () => {
     // The samples form sessions, one after the other. Some samples report the same event, so each sample also has a
     // session of its own.
     const alone = await deliverAll(planted.map(inItsOwnSession), { commands: asked });
@@ -247,7 +247,7 @@ describe('S3 secrets', () => {
     expect(leaks).toEqual([]);
   });
 
-  it('S3 in transcripts of every agent neither leave nor stay', { timeout: 60_000 }, async () => {
+  it('S3 in transcripts of every agent are neither sent nor kept', { timeout: 60_000 }, async () => {
     const { folder, leave } = room();
     rooms.push(leave);
     const state = founded(join(folder, 'state'));
@@ -292,7 +292,7 @@ describe('S3 secrets', () => {
     expect(leaks).toEqual([]);
   });
 
-  it('S3 in the headers of every layer leave as headers alone', { timeout: 60_000 }, async () => {
+  it('S3 in the headers of every layer are sent as headers only', { timeout: 60_000 }, async () => {
     const { folder, leave } = room();
     rooms.push(leave);
     const state = founded(join(folder, 'state'));

@@ -275,7 +275,7 @@ describe('secrets of the configuration', () => {
     }
   }, 240_000);
 
-  it('stay out of problems where each of them has a value that cannot be', async () => {
+  it('are not in problems about invalid values of these settings', async () => {
     status = 200;
     const wrong: ((key: Key, value: unknown) => unknown)[] = [
       (key, value) => (isSecret(key) ? { nested: [value] } : value),
@@ -333,7 +333,7 @@ describe('secrets of the configuration', () => {
     }
   }, 240_000);
 
-  it('are not among the variables that a hook hands on, and those of proxies are not shown', async () => {
+  it('are not among the variables that a hook passes on, and those of proxies are not shown', async () => {
     status = 503;
     const house = settled();
     try {

@@ -23,7 +23,7 @@ JSON.parse = function (text, ...more) {
   return parse.call(this, text, ...more);
 };`;
 
-it('S3 a fragment over which two processes died is set aside with a problem, and no other is', {
+it('S3 a fragment whose processing ended two processes is set aside with a problem, and no other fragment is', {
   timeout: 120_000,
 }, async () => {
   const { house, leave } = await stage();

@@ -55,7 +55,7 @@ function lossesIn(collector: Collector, item: string, reason: string): number {
 }
 
 it.each(over)(
-  `R14 a destination that is away while its backlog is over the limit: %s (seed ${seed})`,
+  `R14 a destination that does not answer while its backlog is over the limit: %s (seed ${seed})`,
   { timeout: TIMEOUT_MS },
   async reason => {
     const { folder, leave } = room();
@@ -131,7 +131,7 @@ it.each(over)(
   },
 );
 
-it(`R14 the inbox holds hooks of a later version alone, and no more than it may (seed ${seed})`, {
+it(`R14 the inbox holds only hooks of a later version, within its limit (seed ${seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const { folder, leave } = room();

@@ -28,7 +28,7 @@ const run = (words: string, answer?: string, env: Record<string, string> = {}): 
 const answers = (): object =>
   (JSON.parse(readFileSync(join(home, '.config/otel-hooks/trusted.json'), 'utf8')) as { openhook: object }).openhook;
 
-test('the commands are shown before the question, and a yes is for this text alone', async () => {
+test('the commands are shown before the question, and the consent is for this text alone', async () => {
   mkdirSync(join(home, 'shop', 'bin'));
   writeFileSync(join(home, 'shop', 'bin', 'notify.sh'), '');
   hooks(
@@ -81,7 +81,7 @@ test('a file that subscribes to file.write gets a note about the hashes in place
   expect((await run('openhook')).out).not.toContain('a keyed hash in place of each path');
 });
 
-test('no answer means no, and a no is kept until the file changes', async () => {
+test('no answer means no, and a refusal is kept until the file changes', async () => {
   hooks({ command: 'cat' });
   expect((await run('openhook trust', '')).out).toContain('They are not run');
   expect((await run('openhook')).out).toContain('You refused them');
@@ -89,7 +89,7 @@ test('no answer means no, and a no is kept until the file changes', async () => 
   expect((await run('openhook')).out).toContain('You did not agree to them yet');
 });
 
-test('without a terminal nothing is agreed to but by --yes, and in CI by --ci as well', async () => {
+test('without a terminal only --yes agrees, and in CI only with --ci', async () => {
   hooks({ command: 'cat' });
   expect(await run('openhook trust')).toMatchObject({ code: 2 });
   expect(await run('openhook trust --yes', undefined, { CI: 'true' })).toMatchObject({ code: 1 });
@@ -100,7 +100,7 @@ test('without a terminal nothing is agreed to but by --yes, and in CI by --ci as
   expect(Object.values(answers())).toEqual([{ answer: 'yes', hash: expect.any(String) }]);
 });
 
-test('a yes is taken back, and the consent to a configuration stays', async () => {
+test('a consent is withdrawn, and the consent to a configuration stays', async () => {
   hooks({ command: 'cat' });
   writeFileSync(join(home, 'shop', '.otel-hooks.json'), '{"service_name":"shop"}');
   await run('config --trust');

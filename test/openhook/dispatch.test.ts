@@ -246,7 +246,7 @@ describe('nothing is run', () => {
     expect(ran()).toBe(false);
   });
 
-  test('because a project switches it on itself', async () => {
+  test('because a project switches it on', async () => {
     configure(false);
     agree();
     writeFileSync(join(work, '.otel-hooks.json'), JSON.stringify({ openhook: { enabled: true } }));
@@ -262,7 +262,7 @@ describe('nothing is run', () => {
     expect(ran()).toBe(false);
   });
 
-  test('for an envelope that came in', async () => {
+  test('for an envelope that was received', async () => {
     agree();
     hook('', {
       openhook: '0.1',
@@ -278,7 +278,7 @@ describe('nothing is run', () => {
     expect(ran()).toBe(false);
   });
 
-  test('of a file that is not whole', async () => {
+  test('of an incomplete file', async () => {
     hooks({ command: 'touch ran' }, { command: '' });
     expect(discover(work, place())).toMatchObject({ why: 'hook 2 has no command' });
     session();
@@ -383,7 +383,7 @@ test('on a hand-over, a running command is ended and its envelope is not dispatc
   expect(readFileSync(join(work, 'begun'), 'utf8')).toBe('x\n');
 });
 
-test('when a person delivers meanwhile, each envelope is given once: running commands finish, and the new process gives the rest', async () => {
+test('when a person delivers meanwhile, each envelope is dispatched once: running commands finish, and the new process dispatches the rest', async () => {
   const waits = 'while [ ! -e ../go ]; do sleep 0.05; done';
   hooks(
     { command: `cat >> begun.jsonl; ${waits}; echo >> ended`, events: ['session.start'], async: true },
@@ -408,7 +408,7 @@ test('when a person delivers meanwhile, each envelope is given once: running com
   expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 4 });
 });
 
-test('jobs that were given back do not run after the agreement is withdrawn', async () => {
+test('jobs that were returned to their session do not run after the agreement is withdrawn', async () => {
   hooks({ command: 'echo x >> begun; sleep 600', events: ['session.start'] }, { command: 'touch ran' });
   agree();
   session();

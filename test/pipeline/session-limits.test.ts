@@ -1,5 +1,5 @@
 /**
- * The states of sessions are limited, over real files: which states are removed, and the data that a resumed session
+ * The states of sessions are limited, with real files: which states are removed, and the data that a resumed session
  * lacks.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -123,7 +123,7 @@ function expectEachOnce(): void {
 }
 
 describe('states of sessions', () => {
-  test('are at most 5,000: of thousands of sessions that have ended the oldest go, and their journals stay', async () => {
+  test('are at most 5,000: the oldest of thousands of ended sessions are removed, and their journals stay', async () => {
     begin('first');
     end('first');
     await run();
@@ -149,7 +149,7 @@ describe('states of sessions', () => {
     expect(keys.filter(key => left.has(key))).toEqual(keys.slice(-8));
   });
 
-  test('that cannot be read go first', async () => {
+  test('that cannot be read are removed first', async () => {
     for (const session of ['a', 'b', 'c']) {
       begin(session);
       end(session);
@@ -160,7 +160,7 @@ describe('states of sessions', () => {
     expect(known().sort()).toEqual(['b', 'c'].map(keyOf).sort());
   });
 
-  test('of sessions that have ended go before open ones, and those without a journal after those with one', async () => {
+  test('of ended sessions are removed before open ones, and those without a journal after those with one', async () => {
     for (const session of ['lost', 'ended', 'open']) begin(session);
     for (const session of ['lost', 'ended']) end(session);
     await run();
@@ -174,7 +174,7 @@ describe('states of sessions', () => {
   });
 });
 
-describe('an open session whose state has to go', () => {
+describe('an open session whose state must be removed', () => {
   test('is ended, sends all its spans once, and continues with the same ids when its hooks resume', async () => {
     for (const session of ['silent', 'busy']) begin(session);
     await run();

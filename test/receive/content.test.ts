@@ -142,7 +142,7 @@ it('the output of actions is read for every agent that reports it', () => {
   expect(silent.map(({ id }) => id)).toEqual(['antigravity']);
 });
 
-describe('content that was asked for', () => {
+describe('content that was requested', () => {
   const journaled = (keep: Keeper | undefined) => play(session, false, undefined, keep).events;
 
   it('gives no event another id, time or place', () => {
@@ -174,7 +174,7 @@ describe('content that was asked for', () => {
     expect(validateAgentHooks(lines.join('\n'), 'journal').findings.filter(each => each.level === 'error')).toEqual([]);
   });
 
-  it('leaves as values with a structure on records and as JSON text on spans', () => {
+  it('is sent as structured values on records and as JSON text on spans', () => {
     const keep = keeperIn('redacted');
     const { spans, records } = play(session, false, undefined, keep);
     const facts = { agent: 'claude-code', session: 's', provider: undefined, denyAsError: false, limits };
@@ -224,7 +224,7 @@ describe('content that was asked for', () => {
     expect(refused?.['agent_hooks.decision.reason']).toBe('not now');
   });
 
-  it('is a name of a skill, a file of OpenHook and an address only where its class is asked for', () => {
+  it('includes the name of a skill, a file of OpenHook and an address only if its class is requested', () => {
     const hook = { session_id: 's', transcript_path: '/t.jsonl', cwd: '/', hook_event_name: 'PreToolUse' };
     const openHook = { openhook: '0.1', source: 'goose', session_id: 's', context: 'https://docs.example/page/7' };
     const hooks = [

@@ -176,7 +176,7 @@ describe('metadata of a vendor', () => {
     'not.there',
   ];
 
-  test('does not stay, and does not leave, unless it was asked for by its name', () => {
+  test('is neither kept nor sent unless it was requested by its name', () => {
     for (const keep of [undefined, keeper('full')]) {
       const { events: journaled } = played(events, keep);
       expect(journaled.flatMap(event => Object.keys(event.metadata ?? {}))).toEqual(
@@ -185,7 +185,7 @@ describe('metadata of a vendor', () => {
     }
   });
 
-  test('stays where it stood, in values without secrets, and leaves on its record and on the span that it opened', () => {
+  test('stays at its place, without secrets, and is sent on its record and on the span that it opened', () => {
     const result = played(events, keeper('off', names));
     const metadata = result.events.find(({ event_type }) => event_type === 'Prompt.Submitted')?.metadata ?? {};
     expect(metadata['dev.example']).toEqual({

@@ -42,7 +42,7 @@ test('an event whose content cannot be kept is journaled without it, and that is
   expect([...out.player.sessions.values()].map(({ lines }) => lines).join('')).not.toContain('canary-5b1c');
 });
 
-test('a row that fails is counted and skipped, and the rows behind it are recorded', () => {
+test('a row that fails is counted and skipped, and the rows after it are recorded', () => {
   const house = openHouse();
   try {
     const rows = rowsOf(house.session);

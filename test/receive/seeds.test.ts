@@ -43,7 +43,7 @@ overShared('seeds', 'the texts of the standards', () => {
     }
   });
 
-  test("Base Coat's event envelope comes in as a failed action", () => {
+  test("Base Coat's event envelope becomes a failed action", () => {
     const [envelope, ...more] = objectsIn(textOf('004')).filter(each => 'sessionId' in each);
     expect(more).toEqual([]);
     const { events, spans } = play([{ atMs: START_MS, payload: envelope ?? {} }]);

@@ -110,7 +110,7 @@ describe('the end of a session', () => {
     expect(metricOf('agent_hooks.session.duration', played)).toEqual([{ [name]: 'unknown' }]);
   });
 
-  test('the stated length, tokens and actions describe a session of which nothing else is known', () => {
+  test('the stated length, tokens and actions describe a session without other facts', () => {
     const usage = { total_tokens: 48_210, total_actions: 14, duration_ms: 342_000 };
     const played = play(agentHooks(['Session.End', { end_reason: 'exit', usage }]));
     const [span] = played.spans;
@@ -342,7 +342,7 @@ describe('the envelope of Base Coat', () => {
     });
   });
 
-  test('a text that is no name of a repository or a branch is left out', () => {
+  test('a text that is not a name of a repository or a branch is left out', () => {
     const played = play(coat(['SessionStart', { repository: 'see https://x', branch: 'a b' }], ['SessionEnd']));
     expect(spansOf('session', played)[0]).not.toHaveProperty(['vcs.repository.name']);
     expect(spansOf('session', played)[0]).not.toHaveProperty(['vcs.ref.head.name']);

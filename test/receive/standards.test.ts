@@ -388,7 +388,7 @@ const sampleStream = (): object[] =>
     .map(line => JSON.parse(line) as object);
 
 describe('Agent Hooks', () => {
-  test('every type comes in as itself, with its own id and time, as object, list and stream', () => {
+  test('every type keeps its type, id and time, as object, list and stream', () => {
     const stream = sampleStream() as { event_id: string; event_type: string; timestamp: string }[];
     const one = play(stream.map((event, i) => at(i, event)));
     const list = play([at(0, stream)]);

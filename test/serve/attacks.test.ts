@@ -1,6 +1,6 @@
 /**
- * Requests that a web page or a hostile client sends, over real sockets: the answer to each, and that nothing of them
- * is kept.
+ * Requests that a web page or a hostile client sends, over real sockets: the answer to each, and that no byte of them
+ * is stored.
  */
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -312,7 +312,7 @@ describe('several requests on one connection', () => {
     expect(at.fragments().length).toBe(before + 1);
   });
 
-  it('end with one whose body is refused: the bytes behind it are not read as a request', async () => {
+  it('end with one whose body is refused: the bytes after it are not read as a request', async () => {
     const before = at.fragments().length;
     const refused = request([HOST, JSON_TYPE, `Content-Length: ${event.length + 5_000}`], event);
     const found = await send(Buffer.concat([refused, request(whole())]));
@@ -339,7 +339,7 @@ it('600 senders that connect at the same moment all get an answer', { timeout: 6
   expect(answers.filter(answer => answer !== '200')).toEqual([]);
 });
 
-it('takes no request behind one whose answer closes the connection', async () => {
+it('accepts no request after one whose answer closes the connection', async () => {
   const before = hurried.fragments().length;
   const refused: Parts = { ...good, credential: 'Authorization: Bearer x', body: '' };
   const found = statusesIn(
@@ -405,7 +405,7 @@ it('requests at random are kept exactly when they are answered with 200', {
   );
 });
 
-it('a request behind an answer that closes the connection is not kept', async () => {
+it('a request after an answer that closes the connection is not kept', async () => {
   const before = hurried.fragments().length;
   const refused = { ...good, line: 'GET /metrics HTTP/1.1', credential: 'X: y', extras: ['Expect: 100-continue'] };
   const sent = [asBytes(refused, false), asBytes(good, false), asBytes({ ...good, body: 'null' }, true)];

@@ -104,7 +104,7 @@ it('listens without TLS at any address when a proxy does TLS, with a token from 
   expect(out).toMatch(/--allow-host hooks,hooks\.svc --tls-elsewhere --token-file \S+mounted\n/);
 });
 
-it('makes another token on command, for its owner alone', async () => {
+it('creates another token on request, for its owner alone', async () => {
   const file = join(folder, '.config', 'otel-hooks', 'token');
   expect((await serve('--rotate-token')).code).toBe(0);
   const first = readFileSync(file, 'utf8');
@@ -113,7 +113,7 @@ it('makes another token on command, for its owner alone', async () => {
   expect(readFileSync(file, 'utf8')).not.toBe(first);
 });
 
-it('prints units that name absolute paths and survive odd ones', async () => {
+it('prints units with absolute paths, also with special characters', async () => {
   const systemd = (await serve('--print-unit', 'systemd', '--cert', 'my "100%" $cert.pem', '--key', 'k.pem')).out;
   expect(systemd).toMatch(/^ExecStart=\/\S+ \/\S+\/otel-hooks\.cjs serve --cert "/m);
   expect(systemd).toContain(`"${folder}/my \\"100%%\\" $$cert.pem" --key ${folder}/k.pem\n`);
@@ -121,7 +121,7 @@ it('prints units that name absolute paths and survive odd ones', async () => {
   expect(launchd).toContain(`<string>${folder}/&lt;&amp;&gt;</string>`);
 });
 
-it('with TLS it is called by the names of its certificate, and may ask for one of the caller', async () => {
+it('with TLS it accepts the names of its certificate, and may require a certificate of the client', async () => {
   const own = await certified('served.example');
   const caller = await certified('caller.example');
   const at = await stand({ host: '0.0.0.0', tls: { cert: own.cert, key: own.key, clientCa: caller.cert } });

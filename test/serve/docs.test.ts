@@ -88,7 +88,7 @@ it('the lines for a shell run and give the documented answers', () => {
   expect([...named].sort()).toEqual([...printed].sort());
 });
 
-it('the lines that make a certificate make one that serve takes', context => {
+it('the lines that create a certificate create one that serve accepts', context => {
   needs(context, 'openssl');
   const [, , , , tls = ''] = blocks('sh');
   // The server in this text would listen to all machines.

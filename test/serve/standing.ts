@@ -16,7 +16,7 @@ export interface Standing {
   token: Token;
   /** The headers of a sender with access. */
   welcome: Record<string, string>;
-  /** The fragments in the inbox, in order; throws if one is not complete. */
+  /** The fragments in the inbox, in order; throws if a fragment is incomplete. */
   fragments(): Fragment[];
   leave(): Promise<void>;
 }

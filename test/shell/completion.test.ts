@@ -89,7 +89,7 @@ test.for(shells)('%s expands no id of a session', (shell, context) => {
   expect(existsSync(join(house.home, 'expanded'))).toBe(false);
 });
 
-test('bash completes the part of a destination behind a colon', context => {
+test('bash completes the part of a destination after a colon', context => {
   needs(context, 'bash');
   expect(completed.bash('otel-hooks destinations drop otlp-127.0.0.1:')).toEqual(['9']);
 });

@@ -12,7 +12,7 @@ test('the port of gRPC is reported, and all data arrives after the correction', 
   const { code, err } = await machine.cli('deliver', '--wait', '5s');
   expect(code).toBe(1);
   expect(err).toMatch(/HPE_INVALID_CONSTANT.*kept/);
-  expect(err).toContain('next: a port of OTLP over gRPC answers so: use the HTTP port, usually 4318.');
+  expect(err).toContain('next: a port of OTLP over gRPC behaves in this way: use the HTTP port, usually 4318.');
   const [wrong] = (await machine.books()).destinations;
   expect(wrong?.spans.waiting).toBe(wrong?.spans.produced);
 

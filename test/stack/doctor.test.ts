@@ -39,7 +39,7 @@ test('a trace, a record and a metric come back through the collector', async () 
   expect([code, report.problems]).toEqual([0, 0]);
 });
 
-test('Jaeger has the trace, and no place for the rest', async () => {
+test('Jaeger has the trace, and does not store logs and metrics', async () => {
   const one = machine({ provider: 'otlp', otlp: { endpoint: stack.jaegerOtlp }, read_back: { jaeger: stack.jaeger } });
   const report = JSON.parse((await one.cli('doctor', '--json')).out) as Report;
   expect(backs(report)).toContainEqual(['Jaeger', 'fine']);

@@ -110,7 +110,7 @@ function send(port: string, { path, host, body }: Sent): Promise<number> {
   });
 }
 
-test('runs without root, and starts closed to other machines', () => {
+test('runs without root, and is not reachable from other machines by default', () => {
   const [{ Config: config }] = JSON.parse(docker('image', 'inspect', built)) as [
     { Config: { User: string; Cmd: string[]; ExposedPorts: object } },
   ];

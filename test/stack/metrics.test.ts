@@ -33,7 +33,7 @@ const countsAreTrue = (machine: Machine, instance: string): Promise<unknown> =>
 /** Prompts and finished actions of the journey, counted by hand in its file. */
 const plain = { prompts: 1 };
 
-test('counters are true after several deliveries, and on two machines at once', async () => {
+test('counters are exact after several deliveries, and on two machines at once', async () => {
   const one = newMachine();
   const two = newMachine();
   const first = one.journey('parallel-actions.journey');
@@ -85,7 +85,7 @@ test('increase() of a short session is its exact number', async () => {
   await becomes(query, plain.prompts);
 });
 
-test('a machine brings few series', async () => {
+test('a machine has few series', async () => {
   const machine = newMachine();
   let session = '';
   for (const file of ['plain-session.journey', 'subagents.journey', 'failures.journey', 'mcp-and-skills.journey'])

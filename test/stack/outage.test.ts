@@ -51,7 +51,7 @@ beforeAll(async () => {
   instance = await instanceOf(stack, session);
 });
 
-test('back ends stopped, collector killed: all of ten sessions is there afterwards', async () => {
+test('after stopped back ends and a killed collector, the back ends have all data of ten sessions', async () => {
   const backEnds = ['tempo', 'loki', 'prometheus'].map(service);
   docker('stop', '-t', '2', ...backEnds);
   const sessions = Array.from({ length: 10 }, () => machine.journey('subagents.journey'));

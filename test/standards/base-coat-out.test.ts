@@ -8,7 +8,7 @@ const time = (seconds: number): string => new Date(START_MS + seconds * 1000).to
 const budget = { usedTokens: 131_000, effectiveLimit: 160_000 };
 const shell = { name: 'powershell' };
 
-test('all eleven hook points come out as they went in', () => {
+test('all eleven hook points are written as they were read', () => {
   const hooks = [
     { hook: 'SessionStart' },
     { hook: 'UserPromptSubmitted' },

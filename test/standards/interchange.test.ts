@@ -450,7 +450,7 @@ describe('outcome', () => {
     ]);
   });
 
-  it('carries the rest of the answer', () => {
+  it('returns the rest of the answer', () => {
     const answer = {
       continue: false,
       reason: 'r',
@@ -552,7 +552,7 @@ const abilities = {
   platform: 'platform_commands',
 };
 
-describe('nonsense', () => {
+describe('random values', () => {
   const value = fc.jsonValue({ maxDepth: 4 });
   const words = fc.constantFrom(
     'spec',
@@ -607,7 +607,7 @@ describe('nonsense', () => {
     });
   });
 
-  it('in a file of a provider stays there when it is read and written', () => {
+  it('in a file of a provider are kept when it is read and written', () => {
     const scalar = fc.oneof(fc.boolean(), fc.integer(), fc.string());
     fc.assert(
       fc.property(

@@ -308,7 +308,7 @@ describe('the end of a session', () => {
     ]);
   });
 
-  test('has a duration only where both ends are of one clock', () => {
+  test('has a duration only if both ends are of one clock', () => {
     const other = event('Session.Start', 0, {}, { time: 'transcript' });
     expect(written([other, end]).at(-1)?.data).not.toHaveProperty('duration_ms');
   });
@@ -380,7 +380,7 @@ test('no agent has a native hook with the name of a type of the standard', () =>
 test.each([
   [3.6, 4],
   [-1, 1000],
-])('a length of %s ms that an agent states leaves as %s', (stated, left) => {
+])('a length of %s ms that an agent states is written as %s', (stated, left) => {
   const call = tool('t1', 'Bash');
   const { events } = play([
     hook(0, 'SessionStart', { source: 'startup' }),

@@ -45,7 +45,7 @@ describe('the outbox', () => {
       ({ destination, name, reason }) => `${destination} ${Number(name.slice(0, 12))} ${reason}`,
     );
 
-  it('gives the oldest content first, and the frame of sessions last', () => {
+  it('removes the oldest content first, and the frame of sessions last', () => {
     const from = held({
       d: [body(1, 'traces', 10, true), body(2, 'traces', 10), body(3, 'logs', 10), body(4, 'logs', 10)],
     });
@@ -54,7 +54,7 @@ describe('the outbox', () => {
     expect(gone({ sizeBytes: 0 }, from).at(-1)).toBe('d 1 over-size');
   });
 
-  it('takes from the destination with the largest backlog', () => {
+  it('removes bodies of the destination with the largest backlog', () => {
     const away = Array.from({ length: 9 }, (_, i) => body(i + 10, 'logs', 10));
     const from = held({ here: [body(1, 'logs', 10), body(2, 'traces', 10)], away });
     expect(gone({ sizeBytes: 60 }, from)).toEqual([10, 11, 12, 13, 14].map(n => `away ${n} over-size`));
@@ -111,7 +111,7 @@ describe('the calendar', () => {
   const turned = (calendar: Calendar | undefined, ...steps: [round: number, hours: number][]): Calendar =>
     steps.reduce((days, [round, hours]) => turnPage(days, round, hours * 3_600_000) ?? days, calendar ?? []);
 
-  it('turns a page for each day', () => {
+  it('begins a day for each day', () => {
     expect(turned([], [1, 0], [5, 23], [7, 24], [8, 47], [9, 49])).toEqual([
       [1, 0],
       [7, DAY_MS],
@@ -119,7 +119,7 @@ describe('the calendar', () => {
     ]);
   });
 
-  it('turns one page for every jump of the clock ahead, and none when it is set back', () => {
+  it('begins one day for every jump of the clock ahead, and none when it is set back', () => {
     const year = 365 * 24;
     const jumped = turned([], [1, 0], [5, year]);
     expect(jumped).toHaveLength(2);
@@ -132,7 +132,7 @@ describe('the calendar', () => {
     expect(turned(back, [8, 27])).toHaveLength(3);
   });
 
-  it('removes no body before its days are over, with any jumps of the clock', () => {
+  it('removes no body before its age limit, with any jumps of the clock', () => {
     const hour = fc.oneof(fc.constantFrom(1, 2, 6, 12, 24), fc.integer({ min: -10_000, max: 10_000 }));
     const property = fc.property(fc.array(hour, { maxLength: 60 }), fc.integer({ min: 7, max: 9 }), (steps, days) => {
       const startHours = 500_000;
@@ -219,7 +219,7 @@ describe('a store', () => {
     });
   };
 
-  it('drops bodies over the limit, counted in items by reason, and none within it', () => {
+  it('drops bodies over the limit, counted in items by reason, and no body within it', () => {
     const store = open();
     for (const items of [1, 2, 4]) produce(store, items);
     keep(store, limits({ outbox: { sizeBytes: 300 } }));
@@ -260,7 +260,7 @@ describe('a store', () => {
     expect(store.books().fragments).toMatchObject({ received: 1, waiting: 1, dropped: {} });
   });
 
-  it('drops bodies that are too old, and a session continues behind its pruned journal', () => {
+  it('drops bodies that are too old, and a session continues after its pruned journal', () => {
     const store = open();
     produce(store, 3);
     store.commit({ journal: [{ key: 'over', lines: 'one\n' }] });
@@ -290,7 +290,7 @@ describe('a store', () => {
     expect(open().journal('open')).toBe('two\n');
   });
 
-  it('throws nothing out when the clock jumps a year ahead, back, or to 1970', () => {
+  it('removes no data when the clock jumps a year ahead, back, or to 1970', () => {
     const week = limits({ inbox: { days: 7 }, outbox: { days: 7 }, journal: { days: 7 } });
     const store = open();
     for (const jumpMs of [0, 365 * DAY_MS, -3_600_000, -Date.now(), 0, 400 * DAY_MS, 0]) {

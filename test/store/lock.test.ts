@@ -41,7 +41,7 @@ const touching = (lock: Lock | undefined) => () => {
   lock?.touch();
 };
 
-it('belongs to one process, and to the next after its release', async () => {
+it('belongs to one process, and after its release to the next process', async () => {
   const lock = await take();
   expect(await take()).toBeUndefined();
   lock?.release();
@@ -61,14 +61,14 @@ it('is taken at once from a process that has ended', async () => {
   expect(nowMs).toBe(0);
 });
 
-it('is taken from an owner that cannot be seen when it stayed the same for half a minute', async () => {
+it('is taken from an invisible owner if it did not change for half a minute', async () => {
   await take(elsewhere);
   expect(await take()).toBeDefined();
   expect(nowMs).toBeGreaterThanOrEqual(30_000);
   expect(fs.readdirSync(folder).filter(name => name.startsWith('lock'))).toEqual(['lock']);
 });
 
-it('is left to an owner that cannot be seen but touches it', async () => {
+it('is left to an invisible owner that updates it', async () => {
   during = touching(await take(elsewhere));
   expect(await take()).toBeUndefined();
   expect(nowMs).toBeLessThan(31_000);
@@ -155,7 +155,7 @@ it('is not handed over to a process that asked and died', async () => {
   expect((await take())?.wanted()).toBe(false);
 });
 
-it('is asked for again when another was quicker', async () => {
+it('is requested again if another process was quicker', async () => {
   const owner = await take();
   let quicker: Lock | undefined;
   during = () => {
@@ -182,7 +182,7 @@ it('reports to a former owner that another process has it', async () => {
   expect(next?.touch()).toBe(true);
 });
 
-it('knows real processes', async () => {
+it('recognizes real processes', async () => {
   const child = spawn('sleep', ['60']);
   const real = { folder, version: '1.0.0', byHand: false, waitMs: 0 };
   const lock = await takeLock(real);
@@ -205,7 +205,7 @@ it('knows real processes', async () => {
   lock?.release();
 });
 
-it('that another process makes between two looks is not removed', async () => {
+it('that another process creates between two checks is not removed', async () => {
   const owner = await take();
   let hasLeft = false;
   const openSync = (path: string, flags: number, mode: number): number => {
@@ -249,7 +249,7 @@ describe('markers of front ends that started a process', () => {
   it.each([
     { isEdge: false, outcomes: ['marker, owner', 'owner lives, owner', 'owner lives, refused', 'starts, owner'] },
     { isEdge: true, outcomes: ['marker, owner', 'marker, refused', 'starts, owner', 'starts, refused'] },
-  ])('hold back no hook whose fragment nothing else would list (edge: $isEdge)', async ({ isEdge, outcomes }) => {
+  ])('hold back a hook only if another process lists its fragment (edge: $isEdge)', async ({ isEdge, outcomes }) => {
     const found = new Set<string>();
     for (let leaving = 0; leaving < MOMENTS; leaving++) {
       for (let ending = 0; ending < MOMENTS; ending++) {

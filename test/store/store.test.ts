@@ -165,7 +165,7 @@ describe('the inbox', () => {
     }
   });
 
-  it('is read by time where the kernel has no clock', () => {
+  it('is read by time if the kernel has no clock', () => {
     const store = open();
     const names = [
       fragment({ boot: '0', up: '0' }),
@@ -176,7 +176,7 @@ describe('the inbox', () => {
     expect(takenNames(store)).toEqual(names.reverse());
   });
 
-  it('is read within the bounds that were given, but always one', () => {
+  it('is read within the given bounds, but at least one fragment', () => {
     const store = open();
     for (let i = 0; i < 5; i++) fragment({ up: `${i + 1}.00`, payload: 'x'.repeat(1_000) });
     const some = store.take({ fragments: 2, bytes: 1_000_000 });
@@ -205,7 +205,7 @@ describe('the inbox', () => {
     expect(store.books().fragments).toMatchObject({ received: 1, waiting: 1 });
   });
 
-  it('leaves a young torn fragment alone, and one from the near future', () => {
+  it('does not set aside a young torn fragment, or one from the near future', () => {
     const store = open();
     const name = torn();
     expect(store.take(all)).toMatchObject({ fragments: [], rejects: [], young: 1, more: false });
@@ -215,7 +215,7 @@ describe('the inbox', () => {
     expect(store.take(all).rejects).toEqual([{ name, reason: 'torn' }]);
   });
 
-  it('leaves one alone that is being written, although the clock has jumped, while the kernel remembers its beginning', () => {
+  it('does not set aside a fragment that is being written, although the clock has jumped, as long as the kernel’s clock shows its age', () => {
     let upMs = 30_000;
     const store = open({ clock: { ...clock, sinceBoot: () => ({ boot: 'b0', upMs }) } });
     const name = torn();
@@ -225,7 +225,7 @@ describe('the inbox', () => {
     expect(store.take(all).rejects).toEqual([{ name, reason: 'torn' }]);
   });
 
-  it('looks at a quarantined torn fragment again, and takes it when its writer has finished', () => {
+  it('checks a quarantined torn fragment again, and takes it when its writer has finished', () => {
     const store = open();
     const name = torn();
     laterMs = 61_000;
@@ -308,7 +308,7 @@ describe('the inbox', () => {
     expect(store.take(all).rejects).toEqual([{ name, reason: 'unreadable' }]);
   });
 
-  it('continues behind an entry that cannot be moved, and sets it aside only once', () => {
+  it('continues after an entry that cannot be moved, and sets it aside only once', () => {
     const store = open();
     const name = 'b0-1.00-1-folder';
     fs.mkdirSync(join(folder, 'inbox', name));
@@ -394,7 +394,7 @@ describe('a round', () => {
     expect(fs.readFileSync(join(root, 'victim'), 'utf8')).toBe('victim');
   });
 
-  it('sets aside a folder in the place of a file', () => {
+  it('sets aside a folder at the path of a file', () => {
     const store = open();
     store.commit({ documents: [{ name: 'd-1', value: 1 }] });
     for (const name of ['ledger.json', 'documents/d-1.json']) {
@@ -415,7 +415,7 @@ describe('a round', () => {
     expect(store.ledger().counters).toEqual({ 'damaged.journal': 1 });
   });
 
-  it('gives bodies in the order of their making, and parts in the place of the whole', () => {
+  it('lists bodies in the order in which they were made, and parts at the place of the divided body', () => {
     const store = open();
     const body = (text: string, inPlaceOf?: string) =>
       ({ destination: 'd1', signal: 'logs', items: text.length, bytes: Buffer.from(text), inPlaceOf }) as const;
@@ -520,7 +520,7 @@ describe('a full disk', () => {
     expect(open().books().destinations.d1?.logs.waiting ?? 0).toBe(0);
   });
 
-  it('works with another entry in the place of the reserve', () => {
+  it('works with another entry at the path of the reserve', () => {
     const store = open();
     const place = join(folder, 'reserve');
     fs.writeFileSync(join(root, 'victim'), 'victim');
@@ -538,7 +538,7 @@ describe('a full disk', () => {
 });
 
 describe('damage by a power cut', () => {
-  it('to a session or a document costs it alone, and is counted', () => {
+  it('to a session or a document affects only this file, and is counted', () => {
     open().commit({ sessions: [{ key: 'k1', state: 1 }], documents: [{ name: 'd-1', value: 1 }] });
     fs.writeFileSync(join(folder, 'sessions/k1.json'), '');
     fs.writeFileSync(join(folder, 'documents/d-1.json'), '{"v":1');

@@ -22,7 +22,7 @@ const everywhere =
 
 const files = readdirSync(folder).sort();
 
-test('there is one for each type of Agent Hooks, of OpenHook, for a vendor and for the unknown', () => {
+test('each type of Agent Hooks and OpenHook, a vendor event and an unknown event have a case', () => {
   const openHook = ['session.start', 'session.end', 'prompt.submit', 'tool.start', 'tool.end', 'file.write'];
   const expected = [...eventTypes, ...openHook.map(type => `openhook.${type}`), 'vendor', 'unknown'];
   expect(files).toEqual(expected.map(type => `${type}.golden`).sort());

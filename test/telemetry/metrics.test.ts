@@ -102,7 +102,7 @@ describe('exemplars', () => {
     ]);
   });
 
-  test('of a counter name the newest, and a trace that does not leave is not named', () => {
+  test('of a counter name the newest, and do not name a trace that is not sent', () => {
     const state = noMetrics();
     const one = (call: string): Increment => ({
       metric: 'decisions',
@@ -119,7 +119,7 @@ describe('exemplars', () => {
     expect(pointsIn(bytes, 'gen_ai.execute_tool.duration')[0]?.exemplars).toBeUndefined();
   });
 
-  test('that came after the encoding stay for the next', () => {
+  test('that arrived after the encoding are kept for the next request', () => {
     const state = noMetrics();
     addTo(state, resource, [took('c1', 1, START_MS)], START_MS, adding);
     const encoded = encodeMetrics(state, START_MS + 10, 'cumulative');
@@ -194,7 +194,7 @@ describe('the number of series', () => {
     expect(inPrometheus(state)).toBeLessThanOrEqual(MOST_SERIES);
   });
 
-  test('continues to count from the state that was read back', () => {
+  test('continues to count from the stored state', () => {
     const state = noMetrics();
     const many = Array.from({ length: 60 }, (_, i): Increment => {
       return { metric: 'inputTokens', attributes: { [development.requestModel]: `m${i}` }, value: 1 };

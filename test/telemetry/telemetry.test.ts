@@ -102,7 +102,7 @@ describe('ids', () => {
 });
 
 describe('spans and records', () => {
-  test('a session is one trace, decoded as it was meant', () => {
+  test('a session is one trace with the expected values', () => {
     const played = short();
     const { batches } = encodeBatches([
       {
@@ -137,7 +137,7 @@ describe('spans and records', () => {
     expect(ProtobufLogsSerializer.serializeRequest([])).toBeDefined();
   });
 
-  test('the trace of the caller is a link, or the parent where that is asked for', () => {
+  test('the trace of the caller is a link, or the parent if that is configured', () => {
     const caller = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
     const roots = (['link', 'parent'] as const).map(policy => {
       const facts = {
@@ -221,7 +221,7 @@ describe('spans and records', () => {
     expect(dropped).toBe(1);
   });
 
-  test('values are well-formed and end before back ends cut them', () => {
+  test('values are well-formed and shorter than the limits of back ends', () => {
     expect(cleanText('a\uD800b')).toBe('a\uFFFDb');
     expect(cleanText('ok \uD83D\uDE00')).toBe('ok \uD83D\uDE00');
     const long = cleanText('é'.repeat(5_000));
@@ -280,7 +280,7 @@ describe('metrics', () => {
     );
   };
 
-  test('a new series leaves as 0 before its first value', () => {
+  test('a new series is sent as 0 before its first value', () => {
     const encoded = encodeMetrics(counted(noMetrics()), START_MS + 10, 'cumulative');
     expect(encoded?.bodies.length).toBe(2);
     expect(Object.values(valuesIn(encoded?.bodies[0]?.bytes)).every(value => value === 0)).toBe(true);
@@ -335,7 +335,7 @@ describe('metrics', () => {
     expect(valuesIn(last?.bodies.at(-1)?.bytes)['agent_hooks.session.started']).toBe(5);
   });
 
-  test('without a change there is nothing to send; delta is the difference to the accepted state', () => {
+  test('without a change no metrics are sent; delta is the difference to the accepted state', () => {
     const first = encodeMetrics(counted(noMetrics()), START_MS, 'delta');
     expect(first?.bodies.length).toBe(1);
     if (first === undefined) return;

@@ -1,4 +1,6 @@
-/** Files in bad states: huge ones, pipes, links, damage, copies of others, and agents' files that no hook named. */
+/**
+ * Files in bad states: huge files, pipes, links, damage, copies of other files, and agents' files that no hook named.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -140,7 +142,7 @@ describe('lines too long to parse', () => {
     expect(loopsOf(['1', '1', '1', '1', '1', '1'])).toBe(1);
   });
 
-  test('where results are asked for, a long one is hashed to its end', () => {
+  test('if results are requested, a long one is hashed to its end', () => {
     mkdirSync(join(house.home, '.config', 'otel-hooks'), { recursive: true });
     writeFileSync(join(house.home, '.config', 'otel-hooks', 'config.json'), '{"content":{"results":"hash"}}');
     const content = [{ type: 'tool_result', tool_use_id: 'c1', content: 'o'.repeat(20_000) }];
@@ -163,7 +165,7 @@ describe('lines too long to parse', () => {
   );
 });
 
-test('of a session without a transcript, a hook that another one overtook counts though it comes a round later', () => {
+test('in a session without a transcript, an overtaken hook counts although it arrives a round later', () => {
   const call = { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 'c1', tool_input: { command: 'ls' } };
   const round = (seconds: number): void => {
     const due = { waiting: house.store.sessions() };
@@ -193,7 +195,7 @@ test('a clock that is set back keeps no span waiting', () => {
 });
 
 describe('an entry that is not a plain file', () => {
-  test('a pipe in its place is not waited for, a folder is not a file', context => {
+  test('a pipe does not block, and a folder is not a file', context => {
     if (process.platform === 'win32') cannotRun(context, 'needs named pipes of POSIX');
     mkdirSync(dirname(house.main), { recursive: true });
     execFileSync('mkfifo', [house.main]);
@@ -220,7 +222,7 @@ describe('an entry that is not a plain file', () => {
     expect(house.ledger()).toMatchObject({ counters: { 'odd.transcript_large_file': 1 }, transcripts: { read: 0 } });
   });
 
-  test('a device, a relative path and a name with NUL are not there', () => {
+  test('a device, a relative path and a name with NUL count as missing', () => {
     const eyes = diskEyes();
     mkdirSync(join(house.home, 'x'));
     symlinkSync('/dev/zero', join(house.home, 'x', 'zero'));
@@ -324,7 +326,7 @@ describe('copies', () => {
     ]);
   });
 
-  test('a session that begins with rows under the name of another one is the one that its file is named after', () => {
+  test('a session that begins with rows of another session has the name of its file', () => {
     const next = '99999999-2222-4333-8444-555555555555';
     const own = [rows.prompt(50, 'p2'), rows.assistant(51, 'm2', rows.text('new'), 11, 'end_turn')];
     house.write(
@@ -361,7 +363,7 @@ describe('subagents', () => {
   test.each([
     ['below the main file', (main: string) => `${main.replace('.jsonl', '')}/subagents/agent-${agent}.jsonl`],
     ['beside the main file, as old versions have it', (main: string) => join(dirname(main), `agent-${agent}.jsonl`)],
-  ])('are found %s, and hang under the call that launched them', (_, pathOf) => {
+  ])('are found %s, below the call that launched them', (_, pathOf) => {
     house.write(house.main, ...work());
     house.write(pathOf(house.main), ...theirs());
     house.import();
@@ -571,7 +573,7 @@ describe('import', () => {
     ]);
   });
 
-  test('a session of many rounds comes in whole, and a second time adds nothing', () => {
+  test('a session of many rounds is imported completely, and a second import adds nothing', () => {
     for (let turn = 0; turn < 40; turn += 1) house.write(house.main, ...oneTurn(`p${turn}`, 1 + turn * 10));
     const rounds = house.import({ bytes: 2_000 });
     expect(rounds.length).toBeGreaterThan(5);

@@ -156,7 +156,7 @@ describe('hooks and a transcript', () => {
     );
   });
 
-  test('sums are on turn and session', () => {
+  test('turn and session have the sums', () => {
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
     turnHooks(1, 'p1', 'c1');
     house.hook(12, 'SessionEnd', { reason: 'other' });
@@ -169,7 +169,7 @@ describe('hooks and a transcript', () => {
     ]);
   });
 
-  test('a tail that is not written yet is waited for, and a later round brings it', () => {
+  test('delivery waits for a tail that is not written yet, and a later round reads it', () => {
     const all = turnRows(1, 'p1', 'c1');
     house.write(house.main, ...all.slice(0, 4));
     turnHooks(1, 'p1', 'c1');
@@ -202,7 +202,7 @@ describe('hooks and a transcript', () => {
     expect(house.spans().find(span => span.kind === 'session')).toMatchObject({ complete: false, usage: { calls: 2 } });
   });
 
-  test('without its folder, a file is not waited for', () => {
+  test('without its folder, delivery does not wait for a file', () => {
     turnHooks(1, 'p1', 'c1');
     expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toEqual([]);
     expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 absent');
@@ -334,7 +334,7 @@ describe('hooks and a transcript', () => {
     expect(tokensOf(house.spans()).calls).toBe(3);
   });
 
-  test('a lost round counts as not read', () => {
+  test('the rows of a lost round are read again', () => {
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
     turnHooks(1, 'p1', 'c1');
     house.round({ commit: false });

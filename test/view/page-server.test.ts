@@ -252,7 +252,7 @@ describe('data', () => {
 });
 
 describe('live', () => {
-  it('tells the page that a journal has grown', async () => {
+  it('notifies the page that a journal has grown', async () => {
     journal(linesOf([event('Prompt.Submitted', {})]));
     const own = await cookie();
     const changed = new Promise<string>((resolve, reject) => {

@@ -58,7 +58,7 @@ const twoDays = replayed([
 ]);
 
 describe('a report', () => {
-  it('adds up to the spans of all journeys, in every grouping that has room for them', () => {
+  it('the sums equal the spans of all journeys, in every grouping with room for them', () => {
     const spans = journeys.flatMap(({ finished, open }) => [...finished, ...open]);
     const actions = spans.filter(span => span.kind === 'action');
     expect(actions.length).toBeGreaterThan(40);

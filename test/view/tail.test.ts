@@ -66,7 +66,7 @@ describe('tail', () => {
     store.close();
   });
 
-  it('takes a whole id for one session, and the beginning of an id for all of them', () => {
+  it('a whole id selects one session, and the beginning of an id all matching ones', () => {
     record('a', [event(1), event(2, { session_id: 'session-ab' })]);
     const store = open();
     expect(ids(lastOf(store, 9, matcher({ session: 'session-a', isWholeId: true })))).toEqual([1]);
@@ -74,7 +74,7 @@ describe('tail', () => {
     store.close();
   });
 
-  it('continues behind a line that is longer than a part', () => {
+  it('continues after a line that is longer than a part', () => {
     const more = follow(open);
     record('a', [event(1)]);
     record('a', [event(2, { padding: 'x'.repeat(6 * 1024 * 1024) }), event(3)]);

@@ -1,4 +1,4 @@
-/** Everything that a person can type or read in messages is in the documents, and the documents name nothing else. */
+/** The documents have every command, flag and message, and they name no others. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -61,7 +61,7 @@ describe.each(documents)('%s', file => {
     expect(tooLong(text)).toEqual([]);
   });
 
-  it('points only at files that exist', () => {
+  it('links only to files that exist', () => {
     const folder = join(root, file, '..');
     expect(linksIn(text).filter(link => !existsSync(join(folder, link)))).toEqual([]);
   });

@@ -32,7 +32,7 @@ it('the bin names only node: modules, and the commands that it does not load for
   expect(others).toEqual(['./cli.js']);
 });
 
-it('a hook that need not start a delivery loads node:fs and nothing else', () => {
+it('a hook that need not start a delivery loads only node:fs', () => {
   const spy = join(folder, 'spy.cjs');
   const list = join(folder, 'loaded');
   const state = join(folder, 'state');

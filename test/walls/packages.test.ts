@@ -65,7 +65,7 @@ describe.each(rows.map(row => [row.name, row] as const))('%s', (name, { how, fil
     expect(found.sort()).toEqual([...files].sort());
   });
 
-  it('is bundled, or loaded by otel-hooks/sdk, or not there, as the table says', () => {
+  it('is bundled, or loaded by otel-hooks/sdk, or missing, as the table states', () => {
     const isInSdk = /loaded by `otel-hooks\/sdk`|`otel-hooks\/sdk` and the bridge use the application's copy/.test(how);
     expect(bundled.has(name)).toBe(how.startsWith('bundled'));
     expect(loadersOf(name).filter(bundle => /^sdk\.c?js$/.test(bundle))).toEqual(isInSdk ? ['sdk.cjs', 'sdk.js'] : []);

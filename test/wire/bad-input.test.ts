@@ -330,7 +330,7 @@ describe('bad input through the real front ends', () => {
     for (const [reason, count] of Object.entries(expectedReasons())) expect(shown).toContain(`${count} ${reason}`);
   });
 
-  it('leaves its neighbours untouched: every action of the good session arrives once, whole', () => {
+  it('does not affect its neighbours: every action of the good session arrives once and complete', () => {
     const spans = collector.spans().filter(span => span.plain['session.id'] === good);
     const calls = spans.filter(span => String(span.name).startsWith('execute_tool'));
     expect(new Set(calls.map(span => span.plain['gen_ai.tool.call.id']))).toEqual(

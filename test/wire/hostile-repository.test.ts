@@ -1,4 +1,4 @@
-/** A session in a repository whose author made every file a trap: real hooks, the real delivery, a collector. */
+/** A session in a repository with hostile files: real hooks, the real delivery, a collector. */
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -101,7 +101,7 @@ describe('a .git folder', () => {
     expect(sent()).not.toMatch(/owned|etc.passwd|a1B2/);
   });
 
-  // With a HEAD that cannot be read, nothing else of the folder is read.
+  // With an unreadable HEAD, no other file of the folder is read.
   it
     .skipIf(process.platform === 'win32')
     .each([[['HEAD']], [['config', 'packed-refs', 'logs/HEAD', 'refs/heads/main']]])(
@@ -142,7 +142,7 @@ describe.skipIf(process.platform === 'win32')('a settings file of the project', 
     ['nested without end', path => fs.writeFileSync(path, '['.repeat(500_000))],
   ];
 
-  it.each(traps)('that is %s costs no session and stalls no command', async (_, make) => {
+  it.each(traps)('that is %s loses no session and blocks no command', async (_, make) => {
     for (const name of ['.otel-hooks.json', '.openhook.json']) make(at(name));
     await session();
     expect(root()).toBeDefined();
@@ -158,7 +158,7 @@ describe.skipIf(process.platform === 'win32')('files and folders of otel-hooks',
     ['settings', ['.config/otel-hooks/config.json', '.claude/settings.json']],
     ['notes', ['trusted.json', 'token'].map(name => `.config/otel-hooks/${name}`)],
     ['scripts', ['hook.sh', 'places.json', 'folders.json'].map(name => `.local/share/otel-hooks/${name}`)],
-  ])('keep no command waiting where pipes lie in the place of %s', (_, paths) => {
+  ])('block no command if pipes are at the paths of %s', (_, paths) => {
     for (const path of paths) {
       const pipe = join(house.home, path);
       fs.mkdirSync(join(pipe, '..'), { recursive: true, mode: 0o700 });
@@ -184,7 +184,7 @@ describe.skipIf(process.platform === 'win32')('files and folders of otel-hooks',
     expect(status(house)).toMatchObject({ balanced: true });
   });
 
-  it('lead nowhere else where another user swaps links into a shared temporary folder', async context => {
+  it('are not redirected if another user swaps links into a shared temporary folder', async context => {
     needsRoot(context);
     const shared = join(house.folder, 'tmp');
     const victim = join(house.folder, 'victim');

@@ -32,7 +32,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * `packed`: what npm would publish, installed into an empty folder. `built`: a copy of dist, which is quicker. In both
- * cases a rebuild of the sources changes nothing under a running test.
+ * cases, a rebuild of the sources does not affect a running test.
  */
 export function furnish(how: 'packed' | 'built', prefix = 'otel-hooks-wire-', parent = tmpdir()): House {
   const folder = mkdtempSync(join(parent, prefix));
@@ -73,7 +73,7 @@ function copied(app: string): string {
   return join(app, 'dist');
 }
 
-/** No process of ours is left in the house. */
+/** None of our processes is left in the house. */
 export const quiet = (house: House): Promise<void> =>
   until(() => !existsSync(join(house.state, 'lock')) || !isDelivering(house.state), 15_000);
 
@@ -131,7 +131,7 @@ export interface Hook {
   mouth?: Mouth;
   env?: Record<string, string>;
   uid?: number;
-  /** The calling agent, if it is not the agent that was set up. */
+  /** The calling agent, if it differs from the agent that was set up. */
   tool?: string;
 }
 

@@ -1,4 +1,4 @@
-/** When a delivery may end: not while an event arrives that it can deliver, and at some point it must end. */
+/** The end of a delivery: it must not end while an event arrives that it can deliver, and it must end at some point. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ it.each([
     (bytes: Buffer) => Buffer.from(bytes.toString().replace('otel-hooks/1', 'otel-hooks/9')),
   ],
   ['that is being written', (bytes: Buffer) => bytes.subarray(0, -10)],
-])('a started delivery does not stay for ever for an event %s', async (_, spoil) => {
+])('a started delivery does not wait for ever for an event %s', async (_, spoil) => {
   arrive('whole');
   arrive('left alone', spoil);
   const { outcome, books } = await run({ byHand: false, waitMs: 100 });

@@ -66,7 +66,7 @@ describe.skipIf(process.platform === 'win32')('a reader that quits', () => {
     expect(performance.now() - startMs).toBeLessThan(15_000);
   });
 
-  it('of messages does not keep a command from its work', () => {
+  it('of messages does not stop the command', () => {
     // A note on standard error; it is not a problem.
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1/v1/traces' };
     expect(piped('status', 'cat', '2>&1 >/dev/null', env).stdout).toMatch(/path.*\n.*\nexit 0\n$/);

@@ -59,7 +59,7 @@ it('status names the project file that silenced a session, and a setting of the 
   expect(codes()).toContain('session-silenced');
   // A note, and not a failure.
   expect(otelHooks(house, ['status']).stderr).toContain(
-    '.otel-hooks.json sets enabled, so no spans of its sessions leave',
+    '.otel-hooks.json sets enabled, so no spans of its sessions are sent',
   );
   configured({ projects: { may_silence: false } });
   await play('second');

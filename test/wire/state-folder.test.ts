@@ -67,7 +67,7 @@ async function bothMouths(uid?: number): Promise<void> {
 const statusCodes = (): string[] => status(house).problems.map(problem => problem.code);
 
 describe('a state folder', () => {
-  it('of another user is not written into, and status names the owner', async context => {
+  it('of another user is not changed, and status names the owner', async context => {
     needsRoot(context);
     rmSync(house.state, { recursive: true });
     mkdirSync(join(house.state, 'inbox'), { recursive: true });
@@ -100,7 +100,7 @@ describe('a state folder', () => {
     rmSync(house.state);
   });
 
-  it('that is read-only stays as it is; with rights again the next event is delivered', async () => {
+  it('that is read-only stays unchanged; with restored rights the next event is delivered', async () => {
     // File modes do not restrict root, so the agent is another user here, and all files belong to that user.
     const uid = isRoot ? 12_345 : undefined;
     const names = ['', ...readdirSync(house.home, { recursive: true, encoding: 'utf8' })];

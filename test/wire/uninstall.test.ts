@@ -29,7 +29,7 @@ afterEach(() => vacate(house));
 const start = (cwd: string) =>
   payloadOf({ session_id: 's-1', hook_event_name: 'SessionStart', source: 'startup', cwd });
 
-it('a delivery that waits for more is ended, and nothing makes the folders again', async () => {
+it('a delivery that waits for more fragments is ended, and no process creates the folders again', async () => {
   enable(house, undefined);
   const agent = { house, commands: commandsIn(house) };
   const hook = { event: 'SessionStart', payload: start(house.project), env: { OTEL_HOOKS_LINGER: '60s' } };
@@ -44,7 +44,7 @@ it('a delivery that waits for more is ended, and nothing makes the folders again
   expect(existsSync(house.state)).toBe(false);
 });
 
-it('hooks that fire all the while leave nothing behind', async () => {
+it('hooks that fire during the removal leave no files behind', async () => {
   enable(house, undefined);
   const agent = { house, commands: commandsIn(house) };
   const payload = payloadOf({
@@ -120,7 +120,7 @@ it('enable from a temporary folder reports it, and names the way to install', as
   // The house of these tests is in such a folder.
   const ran = await called(['enable', '--tool', 'cursor', '--yes', '--no-proof']);
   expect(ran.status).toBe(0);
-  expect(ran.stderr).toContain('the program lies in a folder for temporary files');
+  expect(ran.stderr).toContain('the program is in a folder for temporary files');
   expect(ran.stderr).toContain('npm install && npm run build && npm i -g .');
   const { problems } = JSON.parse((await called(['enable', '--tool', 'cursor', '--json', '--dry-run'])).stdout) as {
     problems: { code: string }[];

@@ -64,7 +64,7 @@ describe('a session through the packed program', () => {
     }
   });
 
-  it('brings a record for each event, in the context of a span that arrived', () => {
+  it('has a record for each event, in the context of a span that arrived', () => {
     const records = collector.records();
     const known = new Set(collector.spans().map(span => span.spanId));
     expect(records).toHaveLength(counts.records);
@@ -233,7 +233,7 @@ describe('sessions of several projects in one delivery', () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  it("each project's endpoint gets its own session, whole, and nothing of another", () => {
+  it("each project's endpoint gets its own complete session, and no data of another one", () => {
     for (const [collector, id, project] of [
       [a, ids.a, 'a'],
       [b, ids.b, 'b'],

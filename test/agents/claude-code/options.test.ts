@@ -1,4 +1,4 @@
-/** The arguments of calls that leave by default, and those that never do. */
+/** The arguments of calls that are sent by default, and those that are never sent. */
 import { expect, test } from 'vitest';
 import { optionsOf } from '../../../src/agents/claude-code/options.ts';
 import { mapped, type PlayedHook, play, START_MS } from '../../play.ts';

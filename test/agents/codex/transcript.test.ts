@@ -224,7 +224,7 @@ describe('a rollout', () => {
     ['exec_command failed: no such file', 'false '],
     ['aborted by user after 2.1s', 'interrupted'],
     ['anything else', ' '],
-  ])('a call that gave back %j', (text, outcome) => {
+  ])('a call that returned %j', (text, outcome) => {
     const [after] = read([meta(0), shell(1, 'c1', 'x'), output(2, 'c1', text)]).readings.filter(
       each => each.event_type === 'Action.After',
     );

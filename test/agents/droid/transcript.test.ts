@@ -89,7 +89,7 @@ const task = { tool_name: 'Task', tool_input: { subagent_type: 'reviewer', promp
 test.each([
   ['reported by its own hook', [hook(6, 'SubagentStop')]],
   ['reported only by the end of its call', []],
-])('a subagent hangs under the call that launched it: %s', (_, own) => {
+])('a subagent is below the call that launched it: %s', (_, own) => {
   const { spans } = play([
     hook(0, 'SessionStart', { source: 'startup' }),
     hook(1, 'UserPromptSubmit', { prompt: 'x' }),
@@ -236,7 +236,7 @@ describe('a session with hooks and files', () => {
       .replace(/ +\+[\d.]+m?s +[\d.]+m?s/g, '')
       .replace(/ {2}(completed|idle_timeout)$/gm, '');
 
-  test('the hooks of a subagent open no session, and its actions hang below the call that launched it', () => {
+  test('the hooks of a subagent open no session, and its actions are below the call that launched it', () => {
     const house = openHouse('droid', session);
     try {
       const transcript_path = writeFamily(house);

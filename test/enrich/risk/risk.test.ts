@@ -102,7 +102,7 @@ describe('the risk of an action', () => {
     expect(riskOf(shell('RAILS_ENV=production bin/rails db:drop'))?.level).toBe('high');
   });
 
-  it('looks at fetched addresses, for each tool', () => {
+  it('judges fetched addresses, for each tool', () => {
     const fetched = (name: string, input: object) => riskOf({ action: { name, input: { ...input } } })?.factors;
     const url = 'http://169.254.169.254/latest/meta-data/';
     for (const name of ['web_search', 'web_fetch', 'mcp:fetch'])

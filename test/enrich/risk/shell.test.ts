@@ -70,7 +70,7 @@ describe('the reader of shell texts', () => {
     expect(command?.redirections.map(({ from, operator }) => from + operator)).toEqual(['>', '2>', '2>>']);
   });
 
-  it('lists no variable of which only the length or another word is inserted', () => {
+  it('does not list a variable if only its length or another word is inserted', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of the shell.
     const [[command] = []] = readShell('echo ${#A} ${B:+set} ${C:-x} $env:D').pipelines;
     expect(command?.words.flatMap(word => word.variables)).toEqual(['C', 'D']);
