@@ -10,8 +10,8 @@ FROM ${BASE}
 
 COPY dist /opt/otel-hooks
 
-# A new volume that is mounted on /var/lib/otel-hooks takes its owner from here. The state folder lies below it, because the
-# top of a volume often belongs to root.
+# A new volume that is mounted on /var/lib/otel-hooks takes its owner from this folder. The state folder is below it,
+# because the top of a volume often belongs to root.
 RUN mkdir -p -m 0700 /var/lib/otel-hooks && chown 1000:1000 /var/lib/otel-hooks \
   && ln -s /opt/otel-hooks/otel-hooks.cjs /usr/local/bin/otel-hooks
 
@@ -24,9 +24,10 @@ USER 1000:1000
 VOLUME /var/lib/otel-hooks
 EXPOSE 4319
 
-# For plain HTTP at port 4319. With --cert, or another port, state your own.
+# For plain HTTP at port 4319. Replace it if you use --cert or another port.
 HEALTHCHECK --interval=30s --timeout=5s CMD ["node", "-e", "fetch('http://127.0.0.1:4319/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 
 ENTRYPOINT ["node", "/opt/otel-hooks/otel-hooks.cjs"]
-# Without flags it listens at 127.0.0.1 only: right beside an agent in one pod, and never open by mistake.
+# Without flags it listens at 127.0.0.1 only, as a sidecar of an agent needs it. So it is never reachable from other
+# machines by mistake.
 CMD ["serve"]

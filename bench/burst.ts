@@ -4,10 +4,10 @@
  *
  *     node scripts/bench.mjs burst [--rounds 20] [--gate]
  *
- * A shell of its own starts each burst, so that only a shell is forked. The burst is over when all processes have
- * ended; then every fragment must exist. Rounds run every variant once, in random order; each is compared with the bare
- * one of its own round, by wall time, and the median is printed. Each process reports its own memory at its end, by the
- * same preload in both variants.
+ * A separate shell starts each burst, so that only a shell is forked. The burst is over when all processes have ended;
+ * then every fragment must exist. Rounds run every variant once, in random order; each is compared with the bare one of
+ * its own round, by wall time, and the median is printed. Each process reports its own memory at its end, by the same
+ * preload in both variants.
  *
  * `--gate`: eight rounds; exits 1 when a gate is missed by more than shared machines vary (an eighth), in each of three
  * runs.

@@ -2,15 +2,15 @@
  * The CPU time of deliver from journal lines to bodies that a receiver has acknowledged (fold, map, encode, outbox,
  * ledger, HTTP), compared with
  *
- *     serializers   nothing but the official serializers over the same ReadableSpan and ReadableLogRecord values, in
- *                   requests of the same size: the least that the same bodies can cost by their makers' code
+ *     serializers   only the official serializers over the same ReadableSpan and ReadableLogRecord values, in
+ *                   requests of the same size: the lowest cost of the same bodies with official code
  *     SDK           the same spans and records by OpenTelemetry's own SDK: tracer and logger, BatchSpanProcessor and
  *                   BatchLogRecordProcessor, the OTLP/proto exporters of both signals, to the same receiver; from the
- *                   same journal (read, folded and mapped as deliver does it), and from values that are there already
+ *                   same journal (read, folded and mapped as deliver does it), and from values in memory
  *
- * The sides and the receiver are processes of their own, so that no side pays for the other's heap or compiles its
- * code. Repeats alternate in random order after one that is not counted; medians are compared. Compression is off on
- * all sides; what gzip (level 1) adds, and what metrics add, is printed apart.
+ * The sides and the receiver are separate processes, so that no side pays for the other's heap or compiles its code.
+ * Repeats alternate in random order after one that is not counted; medians are compared. Compression is off on all
+ * sides; what gzip (level 1) adds, and what metrics add, is printed apart.
  *
  *     node scripts/bench.mjs deliver [--repeats 5] [--gate]
  *

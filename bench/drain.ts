@@ -6,7 +6,7 @@
  *     floor   that loop with the work that the promises require: each payload is parsed and hashed, its
  *             content hashed under a key, an id computed, and as many bytes as the journal's are written
  *
- * Sides are processes of their own; repeats alternate in random order after one that is not counted; medians.
+ * Sides are separate processes; repeats alternate in random order after one that is not counted; medians.
  *
  *     node scripts/bench.mjs drain [--events 20000] [--repeats 3] [--gate]
  *

@@ -1,12 +1,12 @@
 /**
- * The cost of reading content: risk and redaction, as a share of the CPU time of draining. The mix is the
- * demonstration's: its session again and again, each in a folder of its own, so that no action has been judged before.
+ * The cost of reading content: risk and redaction, as a share of the CPU time of draining. The input is the session of
+ * the demonstration, repeated with a different folder each time, so that no action has been judged before.
  *
  *     drain     fragments to journal lines and session states, in the default modes of content
  *     inspect   of this time, risk and redaction alone
  *     drain-all, inspect-all   the same with every class of content kept, without its secrets
  *
- * Sides are processes of their own; repeats alternate in random order after one that is not counted; medians.
+ * Sides are separate processes; repeats alternate in random order after one that is not counted; medians.
  *
  *     node scripts/bench.mjs inspect [--sessions 300] [--repeats 3]
  */
@@ -95,7 +95,7 @@ function work(): void {
   });
 }
 
-/** The demonstration's session, in a folder of its own. */
+/** The demonstration's session, in its own folder. */
 function hooksOf(number: number): Fields[] {
   const { demo } = exampleAgent;
   if (isAbsent(demo)) throw new Error('the demonstration plays no agent');

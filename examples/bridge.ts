@@ -6,7 +6,7 @@ const bridge = createBridge({
   spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
 });
 
-// As they come from the agent's hooks, each with the session that it belongs to.
+// Payloads as the agent's hooks send them, each with the id of its session.
 const session = { session_id: 'c0ffee00-1111-4222-8333-444455556666', cwd: '/home/dev/shop' };
 const bash = { tool_name: 'Bash', tool_use_id: 'toolu_1', tool_input: { command: 'npm test' } };
 const payloads = [

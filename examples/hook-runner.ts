@@ -5,7 +5,7 @@ import { createBridge, createHookRunner, type HookHandler } from 'otel-hooks';
 const bridge = createBridge({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] });
 const hooks = createHookRunner();
 
-// Policy first, at 10; what has no priority is asked at 50; telemetry is this one line, at 90.
+// The policy runs first, at priority 10. Handlers without a priority run at 50. The telemetry is this one line, at 90.
 const noDeploys: HookHandler = ({ tool }) =>
   tool?.name === 'deploy' ? { action: 'block', reason: 'Deploys are done by hand.' } : undefined;
 const redact: HookHandler = ({ output }) => ({
@@ -16,7 +16,7 @@ hooks.register('PreToolUse', noDeploys, { priority: 10 });
 hooks.register('PostToolUse', redact);
 hooks.observe(event => bridge.ingest(event, { tool: 'my-runtime' }));
 
-// In the runtime: the event of a hook point, and the answer to it.
+// In the runtime: pass the event of a hook point, and use the answer.
 const session = { sessionId: 'run-1', agent: 'backend-dev' };
 await hooks.run({ hook: 'SessionStart', ...session });
 for (const name of ['read_file', 'deploy']) {

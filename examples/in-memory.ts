@@ -1,11 +1,11 @@
-/** A test of an application that looks at the spans of an agent, without a collector. */
+/** A test of an application that checks the spans of an agent, without a collector. */
 import { InMemorySpanExporter } from '@opentelemetry/sdk-trace-node';
 import { createBridge } from 'otel-hooks';
 
 /** The names of the spans of one session, in the order in which they ended. */
 export async function spansOfSession(): Promise<string[]> {
   const exporter = new InMemorySpanExporter();
-  // Nothing is registered, so tests that run at the same time do not see each other's spans.
+  // No provider is registered globally, so parallel tests do not see each other's spans.
   const bridge = createBridge({ spanExporters: [exporter], loggerProvider: false, meterProvider: false });
   const session = { session_id: 'test-session', cwd: '/shop' };
   const action = { tool_name: 'Bash', tool_use_id: 'toolu_1', tool_input: { command: 'npm test' } };

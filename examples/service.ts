@@ -1,8 +1,9 @@
 /**
  * A service (Fastify) that runs agents and sends their telemetry with its own.
  *
- * `startAgentTelemetry` starts the official SDK with its OTLP exporters: the standard `OTEL_*` variables, or `endpoint`, say
- * where to. The service posts the hooks of its agents to itself; it could as well call `telemetry.ingest` where it runs them.
+ * `startAgentTelemetry` starts the official SDK with its OTLP exporters: the standard `OTEL_*` variables, or
+ * `endpoint`, set the receiver. The service posts the hooks of its agents to itself; it could also call
+ * `telemetry.ingest` directly.
  */
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AgentTelemetry, type AgentTelemetryOptions, startAgentTelemetry } from 'otel-hooks/sdk';

@@ -1,6 +1,6 @@
 /**
- * The alert rules as Grafana's own, for those whose Prometheus takes no rules of ours: read off the rules for
- * Prometheus, with what is recorded there written out.
+ * The alert rules in Grafana's own form, for a Prometheus that cannot load our rules. They are generated from the rules
+ * for Prometheus; recorded expressions are written out.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ export function alerting(): string {
   return HEAD + stringify({ apiVersion: 1, groups: made }, { lineWidth: 120 });
 }
 
-/** A rule of Grafana for a rule of Prometheus. */
+/** Returns the rule of Grafana for a rule of Prometheus. */
 export function own(
   { alert = '', expr, for: lasting = '0s', labels, annotations = {} }: Rule,
   recorded: ReadonlyMap<string, string>,
@@ -73,7 +73,7 @@ const step = (refId: string, datasourceUid: string, model: object) => ({
   model: { refId, ...model },
 });
 
-/** A range over what was recorded becomes a range over what is asked. */
+/** A range over a recorded series becomes a range over its expression. */
 const writtenOut = (expr: string, recorded: ReadonlyMap<string, string>): string =>
   expr.replace(/agents:\w+:\w+(\[\w+)?/g, (found, range: string | undefined) => {
     const name = range === undefined ? found : found.slice(0, -range.length);

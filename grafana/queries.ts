@@ -27,7 +27,7 @@ export const MODEL = ',gen_ai_request_model=~"$model"';
 export const TOOL = ',gen_ai_tool_name=~"$tool"';
 export const ERRORS = ',error_type!=""';
 export const DENIED = ',agent_hooks_decision_outcome="deny"';
-/** Events that the journal took. Duplicates, dropped and unreadable input have other results. */
+/** Events that the journal recorded. Duplicates, dropped and unreadable input have other results. */
 export const ACCEPTED = ',agent_hooks_pipeline_result="accepted"';
 
 export const ACTIONS = 'gen_ai_execute_tool_duration_seconds_count';

@@ -71,7 +71,7 @@ const { status } = spawnSync(
 );
 process.exitCode = status ?? 1;
 
-/** Installs into a folder beside its place, so that an interrupted installation is not taken for a complete one. */
+/** Installs into a temporary folder and renames it, so that an interrupted installation does not count as complete. */
 function install(agent, name, version, scripts, beside = []) {
   const folder = join(cache, `${agent}-${version}`);
   const modules = join(folder, 'node_modules');

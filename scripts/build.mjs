@@ -7,19 +7,19 @@
  *                         named by its contents, so that an upgrade cannot mix two versions under it
  *   dist/index.js, .cjs   the library, and `otel-hooks/sdk` as sdk.js, .cjs: small files over library.js, .cjs, with
  *                         source maps and declarations (types/) for ESM and CommonJS
- *   dist/prices.cjs       what models cost, loaded where something is to be priced
- *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
+ *   dist/prices.cjs       prices of models, loaded with the first response that has tokens
+ *   dist/re2.cjs          the engine for users' own patterns, loaded with the first pattern
  *   dist/page.json        the page of `otel-hooks view`: its HTML, script and style as texts
  *   dist/otel-hooks.1     the man page; npm links it with the program
  *   dist/samples.json     the agents' payloads that `conformance` replays
  *   dist/THIRD-PARTY-LICENSES.txt
  *   dist/sbom.cdx.json    the bill of materials (CycloneDX): the packages that are bundled, as npm knows them
  *
- * Everything is bundled: the tarball has no dependencies, so it brings no second copy of OpenTelemetry into an
- * application and no peer warning. The licence texts of what is really inside come from esbuild's own record.
+ * Everything is bundled. The tarball has no dependencies, so npm installs no second copy of OpenTelemetry in an
+ * application and prints no peer warning. esbuild's own record names the packages whose licence texts are included.
  *
- * A file whose content is unchanged is not touched, and a changed one is replaced by rename: a hook or a test that
- * runs during the build never meets half a file.
+ * A file with unchanged content is not written, and a changed file is replaced atomically, so that a hook or a test
+ * never reads an incomplete file during the build.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -44,7 +44,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Licences whose only condition is that their text is passed on. */
+/** Licences whose only condition is that copies include their text. */
 const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
 
 const common = {
@@ -54,7 +54,8 @@ const common = {
   metafile: true,
   platform: 'node',
   target: 'node20',
-  // ESM sources only: a CommonJS copy of a package would be bundled whole, and needs a `require` that ESM has not.
+  // Uses ESM sources only: a CommonJS copy of a package would be bundled completely, and needs `require`, which ESM
+  // lacks.
   mainFields: ['module', 'main'],
   conditions: ['module', 'import'],
   // The package's ESM build, which its package.json offers only to browsers.
@@ -195,9 +196,9 @@ async function inlined(contents) {
 }
 
 /**
- * The bundles of the library in one format. The entries contain only what they alone need; everything else is in one file,
- * which they share: two copies of it in a process would be two bridges. Lines are kept, so that an error of an application
- * shows a line of code, not the whole file.
+ * Builds the bundles of the library in one format. An entry contains only code that no other entry needs; all other
+ * code is in one shared file, because two copies of it in a process would be two bridges. Line breaks are kept, so that
+ * an error in an application shows a line of code and not the whole file.
  */
 function libraryIn(format) {
   const extension = format === 'esm' ? '.js' : '.cjs';
@@ -257,7 +258,7 @@ function allOf(shared) {
   };
 }
 
-/** Made from the table of commands, without the modules that a command loads when it runs. */
+/** Generated from the table of commands, without the modules that a command loads when it runs. */
 async function manPage() {
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-man-'));
   try {
@@ -295,7 +296,10 @@ function samples() {
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(found).sort())));
 }
 
-/** The page of `otel-hooks view`. The server sends its script and style as files of their own, since its policy allows no inline ones. */
+/**
+ * The page of `otel-hooks view`. The server sends its script and style as separate files, because its policy forbids
+ * inline ones.
+ */
 async function page() {
   const result = await esbuild.build({
     ...common,
@@ -318,7 +322,10 @@ function programPath() {
   return `./${name.replaceAll('\\', '/')}`;
 }
 
-/** Leaves imports of another entry to be resolved at run time, beside the bundle. A path may be a function that knows it later. */
+/**
+ * Leaves imports of another entry unresolved until run time, beside the bundle. A path may be a function, if it is
+ * known only later.
+ */
 function stays(entries) {
   return {
     name: 'stays',
@@ -332,7 +339,10 @@ function stays(entries) {
   };
 }
 
-/** The declarations that the entries reach, for ESM and for CommonJS. They may name nothing that an application would have to install. */
+/**
+ * Writes the declarations that the entries reach, for ESM and for CommonJS. They must not name a package that an
+ * application would have to install.
+ */
 function declarations() {
   const found = new Map();
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-types-'));
@@ -348,7 +358,7 @@ function declarations() {
     for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
       if (found.has(name)) continue;
       const written = readFileSync(join(folder, name), 'utf8');
-      // The compiler leaves `.ts` in declarations; there is no such file in the package.
+      // The compiler leaves `.ts` in declarations, but the package has no such files.
       const text = written.replace(/((?:\bfrom|\bimport)[\s(]*["']\.[^"']+)\.ts(["'])/g, '$1.js$2');
       found.set(name, Buffer.from(text));
       found.set(name.replace(/\.d\.ts$/, '.d.cts'), Buffer.from(text.replace(RELATIVE, '$1.cjs$2')));
@@ -405,8 +415,8 @@ function licences(bundled) {
 }
 
 /**
- * npm's own bill of materials, reduced to what is bundled: the lock file has hundreds of packages that only build and test.
- * Without what changes with each run, so that the same sources give the same bytes.
+ * npm's own bill of materials, reduced to the bundled packages: the lock file has hundreds of packages that only build
+ * and test. Fields that change with each run are removed, so that the same sources give the same bytes.
  */
 function sbom(bundled) {
   const words = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
@@ -418,7 +428,7 @@ function sbom(bundled) {
   for (const id of ids)
     if (!inside.some(each => `${each.name}@${each.version}` === id)) fail(`${id} is bundled, and npm does not know it`);
   const refs = new Set(inside.map(each => each['bom-ref']));
-  // For npm all of them are development dependencies; in the bundle each is a part of the program.
+  // npm lists all of them as development dependencies, but each of them is a part of the bundle.
   const parts = inside.map(({ properties, ...each }) => ({ ...each, scope: 'required' }));
   const own = { ...metadata.component, name: manifest.name };
   const among = dependencies

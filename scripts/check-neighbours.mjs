@@ -174,7 +174,7 @@ function beside(application, dependencies, tarball) {
   problems.push(...before.filter(copy => !after.includes(copy)).map(copy => `gone from the application: ${copy}`));
   if (!existsSync(join(application, 'node_modules', 'otel-hooks'))) problems.push('otel-hooks is not there');
 
-  // A strict installation from nothing, as the CI of an application does it.
+  // A clean, strict installation, as in the CI of an application.
   rmSync(join(application, 'node_modules'), { recursive: true });
   rmSync(join(application, 'package-lock.json'));
   const strict = npm(application, ['install', '--strict-peer-deps']);

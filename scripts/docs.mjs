@@ -2,7 +2,7 @@
  * Writes docs/configuration.md from the settings themselves.
  *
  *   node scripts/docs.mjs            write
- *   node scripts/docs.mjs --check    exit 1 when the file is not what would be written
+ *   node scripts/docs.mjs --check    exit 1 if the file is stale
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

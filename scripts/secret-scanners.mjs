@@ -1,6 +1,7 @@
 /**
- * node scripts/secret-scanners.mjs: runs Gitleaks and detect-secrets, where they are in PATH, over the table of test/enrich, and prints
- * the rows of docs/secrets.md. One file per sample, in three forms: as it is, in JSON behind an escaped newline, in JSON in JSON.
+ * node scripts/secret-scanners.mjs: runs Gitleaks and detect-secrets, if they are in PATH, over the table of
+ * test/enrich, and prints the rows of docs/secrets.md. One file per sample, in three forms: as it is, in JSON behind an
+ * escaped newline, in JSON in JSON.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
