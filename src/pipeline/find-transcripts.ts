@@ -109,8 +109,11 @@ export function findSessions(search: Search): FoundSessions {
     let folder = path;
     for (let above = 0; above < 3; above += 1) {
       folder = dirname(folder);
-      const beside = eyes.names(folder).filter(name => name.endsWith('.jsonl'));
-      for (const name of beside.slice(0, MOST_BESIDE)) {
+      // A document is read as a whole to find out its session.
+      const ending = path.endsWith('.jsonl') ? '.jsonl' : '.json';
+      const most = ending === '.jsonl' ? MOST_BESIDE : MOST_DOCUMENTS_BESIDE;
+      const beside = eyes.names(folder).filter(name => name.endsWith(ending));
+      for (const name of beside.slice(0, most)) {
         const file = { path: join(folder, name) };
         for (const agent of agents) {
           const sessions = sessionsIn(agent, file, eyes, places, (at, size) => start(at, size, USUAL));
@@ -153,6 +156,7 @@ export function findSessions(search: Search): FoundSessions {
 const MOST_PARTS = 50;
 /** The number of files in a folder that are tried as the main file. */
 const MOST_BESIDE = 1_000;
+const MOST_DOCUMENTS_BESIDE = 100;
 
 /** The part of a file that is read to find out its agent and session. */
 interface Beginning {
@@ -177,8 +181,9 @@ function sessionsIn(
   if (isAbsent(transcript) || stat === undefined) return [];
   return foundIn(transcript, file, eyes, stat.sizeBytes, start).map(({ session, cwd, atMs }) => {
     const place = { session, cwd, home, env, main: file.path, subagents: [] };
-    const files = transcript.files(place, eyes).map(({ path }) => path);
-    const sizeBytes = files.reduce((sum, path) => sum + (eyes.stat(path)?.sizeBytes ?? 0), 0) || stat.sizeBytes;
+    const own = transcript.files(place, eyes);
+    const sizeBytes = own.reduce((sum, { path }) => sum + (eyes.stat(path)?.sizeBytes ?? 0), 0) || stat.sizeBytes;
+    const files = own.flatMap(({ path, beside = [] }) => [path, ...beside]);
     return { agent, session, file, cwd, atMs: atMs ?? stat.writtenMs, sizeBytes, files };
   });
 }

@@ -12,7 +12,7 @@ import { type Agent, absent, type HookEvent, type Reading } from '../contract/co
 import { closeCall, openCall } from '../shared/pairing.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
-import { actions, errorKind, exitCodeIn, hasFailed, isRefused, oneCommand, useOfTool } from './tools.ts';
+import { actions, errorIn, errorKind, exitCodeIn, hasFailed, isRefused, oneCommand, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -83,7 +83,9 @@ const after: HookEvent = {
     const result = fieldsOf(fields.tool_result);
     const legacy = fieldsOf(fields.postToolUse);
     const threw = result.error !== undefined && result.error !== null;
-    const refused = isRefused(errorText(result.error));
+    // Since CLI 3.0.65, `error` is "[object Object]" for an error that stands in the output.
+    const reason = errorIn(result.output) ?? errorText(result.error);
+    const refused = isRefused(reason);
     const exitCode = exitCodeIn(result.output);
     const failed = threw || legacy.success === false || hasFailed(result.output);
     const known = failed || legacy.success === true || isFields(fields.tool_result);
@@ -96,7 +98,7 @@ const after: HookEvent = {
           input: use.input,
           result:
             known && !refused
-              ? { success: !failed, exit_code: exitCode, error_message: failed ? errorText(result.error) : undefined }
+              ? { success: !failed, exit_code: exitCode, error_message: failed ? reason : undefined }
               : undefined,
         },
         decision: refused ? { outcome: 'deny' } : undefined,

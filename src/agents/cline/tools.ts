@@ -65,9 +65,26 @@ export function oneCommand(input: Fields): Fields {
   return only === '' || more.length > 0 ? input : { ...input, command: only };
 }
 
-/** Returns true if a part of a call failed: each command, search or file has a result, and failures are not thrown. */
+/**
+ * Returns true if a part of a call failed: each command, search or file has a result, and failures are not thrown. An
+ * edit has one result, which the file of a session holds as text.
+ */
 export const hasFailed = (output: unknown): boolean =>
-  Array.isArray(output) && output.some(each => fieldsOf(each).success === false);
+  (Array.isArray(output) ? output : [resultIn(output)]).some(each => fieldsOf(each).success === false);
+
+/** Returns the error of a call that did not run: Cline puts it into the place of the output. */
+export const errorIn = (output: unknown): string | undefined => text(resultIn(output).error);
+
+function resultIn(output: unknown): Fields {
+  const json = text(output);
+  if (json === undefined) return fieldsOf(output);
+  try {
+    return json.startsWith('{') ? fieldsOf(JSON.parse(json)) : {};
+  } catch {
+    // The output of a tool that only looks like JSON.
+    return {};
+  }
+}
 
 /** The exit code of a call's only command, if it failed. */
 export function exitCodeIn(output: unknown): number | undefined {

@@ -23,7 +23,7 @@ import type {
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
-import { errorKind, exitCodeIn, hasFailed, isRefused, oneCommand, useOfTool } from './tools.ts';
+import { errorIn, errorKind, exitCodeIn, hasFailed, isRefused, oneCommand, useOfTool } from './tools.ts';
 
 export const transcript: Transcript = {
   files({ session, home, env, main }, look) {
@@ -237,7 +237,7 @@ function result(block: Fields, atMs: number | undefined, calls: Calls): Transcri
   const known = calls.get(call);
   const { tool, action, mcp } = useOfTool(known?.name ?? 'unknown', known?.input ?? {});
   const isFailed = block.is_error === true || hasFailed(block.content);
-  const refused = block.is_error === true && isRefused(text(parsed(text(block.content) ?? '').error));
+  const refused = block.is_error === true && isRefused(errorIn(block.content));
   const exitCode = exitCodeIn(block.content);
   return [
     {

@@ -2,7 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { cline } from '../../../src/agents/cline/cline.ts';
 import { transcript } from '../../../src/agents/cline/transcript.ts';
+import { findSessions } from '../../../src/pipeline/find-transcripts.ts';
+import { diskEyes } from '../../../src/transcripts/eyes.ts';
 import { play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
@@ -61,9 +64,10 @@ test('the CLI states failed commands, refused calls, failed requests and its own
   const asks = { id: 'm2', role: 'assistant', ts: at(3), ...used(10, 2, 0, 0, 0) };
   const use = (id: string) => ({ type: 'tool_use', id, name: 'run_commands', input: { commands: ['exit 3'] } });
   const refusal = JSON.stringify({ error: 'Tool "run_commands" requires approval in a TTY session -- NOT a failure.' });
+  const missed = JSON.stringify({ query: 'edit:/a', result: '', error: 'text not found', success: false });
   const messages = [
     { id: 'm1', role: 'user', content: [{ type: 'text', text: 'go' }], ts: at(0) },
-    { ...asks, content: [use('c1'), use('c2')] },
+    { ...asks, content: [use('c1'), use('c2'), { ...use('c3'), name: 'editor', input: { path: '/a' } }] },
     {
       id: 'm3',
       role: 'user',
@@ -74,6 +78,7 @@ test('the CLI states failed commands, refused calls, failed requests and its own
           content: [{ success: false, error: 'Command exited with code 3' }],
         },
         { type: 'tool_result', tool_use_id: 'c2', content: refusal, is_error: true },
+        { type: 'tool_result', tool_use_id: 'c3', content: missed },
       ],
       ts: at(4),
     },
@@ -139,6 +144,23 @@ test('the CLI states failed commands, refused calls, failed requests and its own
           "decision": {
             "outcome": "deny",
           },
+        },
+      ],
+      [
+        "Action.After",
+        "tool_error",
+        undefined,
+        undefined,
+        1793610004000,
+        {
+          "action": {
+            "name": "code_edit",
+            "result": {
+              "exit_code": undefined,
+              "success": false,
+            },
+          },
+          "decision": undefined,
         },
       ],
       [
@@ -510,4 +532,29 @@ overShared(recordings, 'recorded', () => {
     const compaction = events.find(event => event.event_type === 'Context.Compaction');
     expect(compaction?.data).toMatchObject({ tokens_before: 161_800 });
   });
+});
+
+test('the file of a subagent leads to the session that launched it', () => {
+  const house = openHouse('cline', session.sessionId);
+  try {
+    const folder = join(house.home, '.cline', 'data', 'sessions', session.sessionId);
+    house.write(join(folder, `${session.sessionId}.messages.json`), JSON.stringify(session));
+    const child = join(folder, 'agent_7.messages.json');
+    house.write(child, JSON.stringify({ version: 1, agent: 'subagent', messages: session.messages }));
+    const places = { home: house.home, project: '/', env: {} };
+    const { found, parts, without } = findSessions({
+      agents: [cline],
+      sinceMs: 0,
+      places,
+      paths: [child],
+      eyes: diskEyes(),
+    });
+    expect(without).toEqual([]);
+    expect(found.map(each => each.session)).toEqual([session.sessionId]);
+    expect(parts).toEqual([
+      { path: child, session: session.sessionId, main: join(folder, `${session.sessionId}.messages.json`) },
+    ]);
+  } finally {
+    house.close();
+  }
 });
