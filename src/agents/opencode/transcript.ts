@@ -375,6 +375,18 @@ function answerOf(
     }),
   );
   const completedMs = number(fieldsOf(message.time).completed);
+  if (completedMs !== undefined && message.summary === true && message.error === undefined) {
+    // The message is the summary of a compaction.
+    entries.push({
+      event_type: 'Context.Compaction',
+      key: id,
+      unless: 'hooked',
+      data: {},
+      actor: 'system',
+      facts: { ...facts, phase: 'after' },
+      atMs: completedMs,
+    });
+  }
   if (completedMs === undefined || !isLast) return entries;
   const { name } = fieldsOf(message.error);
   const isInterrupted = name === 'MessageAbortedError';

@@ -162,6 +162,48 @@ test('single files of versions before 1.1 give the readings of the tables', () =
   }
 });
 
+test('the summary of a compaction ends it', () => {
+  const main = '/x/storage/session/p1/ses_a.json';
+  const row = { id: 'ses_a', directory: '/home/dev/shop', time: { created: 1 } };
+  const message = (id: string, createdMs: number, more: object): [string, object] => [
+    `/x/storage/message/ses_a/${id}.json`,
+    { id, time: { created: createdMs }, ...more },
+  ];
+  const part = (message: string, more: object): [string, object] => [`/x/storage/part/${message}/prt_1.json`, more];
+  const answer = { role: 'assistant', modelID: 'm', providerID: 'p', tokens: { input: 5, output: 1 }, finish: 'stop' };
+  const companions = [
+    message('msg_1', 1_000, { role: 'user' }),
+    message('msg_2', 2_000, { role: 'user' }),
+    message('msg_3', 3_000, {
+      ...answer,
+      parentID: 'msg_2',
+      summary: true,
+      time: { created: 3_000, completed: 4_000 },
+    }),
+    part('msg_1', { type: 'text', text: 'go' }),
+    part('msg_2', { type: 'compaction', auto: true }),
+    part('msg_3', { type: 'text', text: 'a summary', time: { start: 3_500, end: 3_900 } }),
+  ] satisfies [string, object][];
+  const of = {
+    path: main,
+    session: 'ses_a',
+    beside: companions.map(([path]) => path),
+    companions: companions.map(([, value]) => Buffer.from(JSON.stringify(value))),
+  };
+  const { readings } = readDocument(transcript, Buffer.from(JSON.stringify(row)), 'ses_a', of);
+  expect(
+    readings.flatMap(({ event_type, facts, atMs }) =>
+      event_type === 'Context.Compaction' || event_type === 'Model.Responded'
+        ? [[event_type, facts?.phase, facts?.turn, atMs]]
+        : [],
+    ),
+  ).toEqual([
+    ['Context.Compaction', 'before', 'msg_1', 2_000],
+    ['Model.Responded', undefined, 'msg_1', 3_900],
+    ['Context.Compaction', 'after', 'msg_1', 4_000],
+  ]);
+});
+
 test('the parents of sessions are read once per folder', () => {
   const folder = '/x/storage/session/p1';
   const names = Array.from({ length: 300 }, (_, i) => `ses_${i}.json`);
