@@ -6,15 +6,20 @@
  *     npm run agents:newest -- [the same]
  *
  * Without flags: the scenarios marked `ci`. The agents come from npm in the versions of test/real/agents.json, into a
- * cache outside the repository (OTEL_HOOKS_AGENTS_CACHE, or otel-hooks/agents in the user's cache folder). `--newest`
- * takes the newest published versions instead, and prints the events and fields of them that are unknown. Needs
- * `unshare`, `ip`, `git`, `python3`. `--update` writes the received trees into the scenarios: read them before you
- * commit. `--record` writes the results into test/real/results.json, from which `npm run docs` writes the tables of
- * agents. `--keep` keeps the folders of successful runs too; those of failed runs are always kept and named.
+ * cache outside the repository (OTEL_HOOKS_AGENTS_CACHE, or otel-hooks/agents in the user's cache folder). Needs
+ * `unshare`, `ip`, `git`, `python3`.
+ *
+ *     --newest  takes the newest published versions, and prints their events, fields, row types and tools that the
+ *               pinned versions do not have (test/real/shapes.json)
+ *     --repeat  runs each scenario N times; each time must give the expected tree
+ *     --update  writes the received trees into the scenarios: read them before you commit
+ *     --record  writes the results into test/real/results.json, from which `npm run docs` writes the tables of agents,
+ *               and the shapes into test/real/shapes.json
+ *     --keep    keeps the folders of successful runs too; those of failed runs are always kept and named
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -49,6 +54,8 @@ for (const agent of agents) {
 }
 if (installsOnly) process.exit(0);
 
+const folder = mkdtempSync(join(tmpdir(), 'real-agents-'));
+const results = env.OTEL_HOOKS_RESULTS ?? join(folder, 'results.jsonl');
 const { status } = spawnSync(
   process.execPath,
   [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '-c', 'vitest.agents.config.ts', ...words],
@@ -58,6 +65,7 @@ const { status } = spawnSync(
     env: {
       ...env,
       OTEL_HOOKS_AGENTS_CACHE: cache,
+      OTEL_HOOKS_RESULTS: results,
       OTEL_HOOKS_AGENTS: agents.join(','),
       OTEL_HOOKS_AGENT_VERSIONS: JSON.stringify(versions),
       ...(isAll ? { OTEL_HOOKS_ALL: '1' } : {}),
@@ -70,6 +78,20 @@ const { status } = spawnSync(
   },
 );
 process.exitCode = status ?? 1;
+if (isNewest) printUnknown();
+rmSync(folder, { recursive: true, force: true });
+
+/** Lists the parts of the newest versions that no pinned version has. */
+function printUnknown() {
+  const rows = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n').filter(Boolean) : [];
+  const all = rows.map(row => JSON.parse(row));
+  for (const agent of agents) {
+    const unknown = [...new Set(all.filter(row => row.agent === agent).flatMap(row => row.unknown))].sort();
+    const found = unknown.length === 0 ? 'nothing unknown' : `${unknown.length} unknown`;
+    console.log(`${agent} ${versions[agent]} (checked with ${manifest[agent].version}): ${found}`);
+    for (const each of unknown) console.log(`  ${each}`);
+  }
+}
 
 /** Installs into a temporary folder and renames it, so that an interrupted installation does not count as complete. */
 function install(agent, name, version, scripts, beside = []) {

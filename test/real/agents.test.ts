@@ -8,6 +8,7 @@ import type { Driver } from './contract.ts';
 import { judge } from './judge.ts';
 import { cacheFolder, perform, scenariosOf } from './perform.ts';
 import { checksOf, record, shownBy } from './results.ts';
+import { recordShapes, shapesOf, unknownIn } from './shapes.ts';
 
 const { env } = process;
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, 'agents.json'), 'utf8')) as Record<
@@ -48,8 +49,11 @@ for (const agent of agents) {
           };
           // A run that cannot be judged failed, too.
           keep('failed');
-          const performed = await perform(agent, version, each);
+          const performed = await perform(agent, version, each, repeats > 1);
           const { tree, faults, perHookMs } = judge(driver, performed);
+          const shapes = shapesOf(performed.folder, driver.transcripts);
+          if (env.OTEL_HOOKS_RECORD === '1') recordShapes(agent, version, shapes);
+          const unknown = unknownIn(agent, shapes);
           if (env.OTEL_HOOKS_UPDATE === '1') writeTree(each.path, tree);
           const isRight = faults.length === 0 && tree.trim() === each.scenario.expect.tree.trim();
           if (env.OTEL_HOOKS_RESULTS !== undefined) {
@@ -62,6 +66,7 @@ for (const agent of agents) {
               faults,
               tree,
               perHookMs,
+              unknown,
             };
             appendFileSync(env.OTEL_HOOKS_RESULTS, `${JSON.stringify({ ...row, tookMs: Date.now() - fromMs })}\n`);
           }

@@ -194,6 +194,8 @@ export interface Seen {
   commands: { words: string[]; exit: number | string; stdout: string; stderr: string }[];
   /** Differences between the settings before `enable` and after `disable`. */
   settingsLeft: string[];
+  /** One of several repetitions: only the run with hooks, without the commands and imports after it. */
+  isRepeated: boolean;
   /** Spans and records that came only after `otel-hooks deliver`. */
   late: number;
   quietAfterMs: number;

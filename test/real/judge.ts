@@ -28,13 +28,18 @@ export function judge(driver: Driver, performed: Performed): Verdict {
     ...callFaults(seen.served, spans, scenario.expect.nested !== undefined),
     ...recordFaults(performed, driver, spans),
     ...accountFaults(performed, driver, spans),
-    ...showFaults(performed, spans),
-    ...importFaults(performed, driver, spans),
-    ...seen.settingsLeft.map(each => `disable did not restore ${each.slice(0, 400)}`),
-    ...outputFaults(performed, driver),
     ...contentFaults(performed),
+    ...(seen.isRepeated
+      ? []
+      : [
+          ...showFaults(performed, spans),
+          ...importFaults(performed, driver, spans),
+          ...seen.settingsLeft.map(each => `disable did not restore ${each.slice(0, 400)}`),
+          ...outputFaults(performed, driver),
+        ]),
   ];
-  const tree = drawTree(spans, seen.served);
+  const areBeside = scenario.steps.some(({ beside }) => beside === true);
+  const tree = drawTree(spans, seen.served, areBeside);
   const hooks = Number(at(seen.status, 'fragments', 'received') ?? 0);
   const took = (runs: AgentRun[]): number => runs.reduce((sum, { tookMs }) => sum + tookMs, 0);
   const perHookMs =
@@ -296,7 +301,7 @@ function accountFaults({ scenario, seen, otlp }: Performed, driver: Driver, span
     }
   }
   if (late > 0) faults.push(`${late} spans and records came only after \`otel-hooks deliver\``);
-  const problems = scenario.expect.doctor ?? driver.doctor ?? [];
+  const problems = seen.isRepeated ? [] : (scenario.expect.doctor ?? driver.doctor ?? []);
   if (problems.length === 0 && doctor.exit !== 0) faults.push(`doctor: ${doctor.output}`);
   for (const word of problems) {
     if (!doctor.output.includes(word)) faults.push(`doctor does not say "${word}": ${doctor.output}`);

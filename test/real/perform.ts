@@ -37,7 +37,13 @@ export function scenariosOf(agent: string): { name: string; path: string; scenar
     });
 }
 
-export async function perform(agent: string, version: string, scenario: { path: string }): Promise<Performed> {
+/** `isRepeated`: only the run with hooks, without the commands and imports after it. */
+export async function perform(
+  agent: string,
+  version: string,
+  scenario: { path: string },
+  isRepeated = false,
+): Promise<Performed> {
   const folder = mkdtempSync(join(tmpdir(), `real-${agent}-`));
   const bundle = join(folder, 'stage.mjs');
   const orders = {
@@ -45,6 +51,7 @@ export async function perform(agent: string, version: string, scenario: { path: 
     scenario: scenario.path,
     agent: join(cacheFolder(), `${agent}-${version}`),
     root,
+    isRepeated,
   };
   buildSync({
     stdin: {

@@ -20,6 +20,7 @@ import { parse } from 'yaml';
 import type { AgentRun, Driver, Place, Scenario, Seen, Step } from './contract.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
+import { tapInbox } from './tap.ts';
 import { playTerminal } from './terminal.ts';
 
 export interface Orders {
@@ -29,6 +30,8 @@ export interface Orders {
   agent: string;
   /** The clone, for `dist` and the definitions of OTLP. */
   root: string;
+  /** Only the run with hooks, without the commands and imports after it. */
+  isRepeated: boolean;
 }
 
 export async function stage(driver: Driver, orders: Orders): Promise<void> {
@@ -92,7 +95,8 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
   };
 
   furnish();
-  const plainRuns = scenario.expect.notCompared === undefined ? await perform(agent, false) : [];
+  const { isRepeated } = orders;
+  const plainRuns = scenario.expect.notCompared === undefined && !isRepeated ? await perform(agent, false) : [];
   const plainServed = model.served;
   writeFileSync(join(folder, 'bodies-plain.json'), JSON.stringify(model.bodies, null, 1));
   model.reset();
@@ -111,32 +115,39 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     `${endpoint}/hooks`,
   ]);
   const enabled = snapshot(place.home);
+  const tap = tapInbox(join(place.home, '.local', 'state', 'otel-hooks'));
   const runs = await perform(agent, true);
   const { served, unknownPaths } = model;
   const quietFrom = Date.now();
   await quiet(receiver, scenario.expect.open ?? 0);
   const quietAfterMs = Date.now() - quietFrom;
 
+  tap.close();
+  writeFileSync(join(folder, 'payloads.json'), JSON.stringify(tap.tapped, null, 1));
   const requests = receiver.count();
   const wait = ['--wait', '20s'];
   await otelHooks(['deliver', ...wait]);
   const late = receiver.count() - requests;
   const status = await otelHooks(['status', '--json']);
-  const doctor = await otelHooks(['doctor', '--tool', driver.id, '--offline', '--no-proof']);
-  const listed = await otelHooks(['show', '--json']);
-  const shows: Seen['shows'] = [];
-  for (const session of sessionsOf(listed.stdout)) {
-    shows.push({ session, tree: (await otelHooks(['show', session, '--json'])).stdout });
-  }
-  // An import beside the hooks adds nothing; one into an empty state gives the same; a second one adds nothing.
-  await otelHooks(['import', '--all', '--tool', driver.id, '--json', ...wait]);
-  const elsewhere = { OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/import` };
-  const apart = ['--state-dir', join(folder, 'import-state'), '--config', join(folder, 'import.yaml')];
-  await otelHooks(['import', '--all', '--tool', driver.id, '--metrics', '--json', ...wait, ...apart], elsewhere);
-  const again = { OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/again` };
-  await otelHooks(['import', '--all', '--tool', driver.id, '--metrics', '--json', ...wait, ...apart], again);
-  await otelHooks(['disable', '--tool', driver.id, '--global', '--yes']);
-  const settingsLeft = differences(before, enabled, snapshot(place.home), driver.rewrites ?? []);
+  const commandsAfter = async (): Promise<typeof nothingAfter> => {
+    const doctor = await otelHooks(['doctor', '--tool', driver.id, '--offline', '--no-proof']);
+    const listed = await otelHooks(['show', '--json']);
+    const shows: Seen['shows'] = [];
+    for (const session of sessionsOf(listed.stdout)) {
+      shows.push({ session, tree: (await otelHooks(['show', session, '--json'])).stdout });
+    }
+    // An import beside the hooks adds nothing; one into an empty state gives the same; a second one adds nothing.
+    await otelHooks(['import', '--all', '--tool', driver.id, '--json', ...wait]);
+    const elsewhere = { OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/import` };
+    const apart = ['--state-dir', join(folder, 'import-state'), '--config', join(folder, 'import.yaml')];
+    await otelHooks(['import', '--all', '--tool', driver.id, '--metrics', '--json', ...wait, ...apart], elsewhere);
+    const again = { OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/again` };
+    await otelHooks(['import', '--all', '--tool', driver.id, '--metrics', '--json', ...wait, ...apart], again);
+    await otelHooks(['disable', '--tool', driver.id, '--global', '--yes']);
+    const settingsLeft = differences(before, enabled, snapshot(place.home), driver.rewrites ?? []);
+    return { doctor: { exit: doctor.exit, output: doctor.stdout + doctor.stderr }, shows, settingsLeft };
+  };
+  const after = isRepeated ? nothingAfter : await commandsAfter();
   appendFileSync(join(folder, 'bodies.json'), JSON.stringify(model.bodies, null, 1));
 
   const seen: Seen = {
@@ -146,10 +157,9 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     plainRuns,
     plainServed,
     status: jsonOf(status.stdout),
-    doctor: { exit: doctor.exit, output: doctor.stdout + doctor.stderr },
-    shows,
+    ...after,
     commands,
-    settingsLeft,
+    isRepeated,
     late,
     quietAfterMs,
   };
@@ -157,7 +167,14 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
   writeFileSync(join(folder, 'otlp.json'), JSON.stringify(receiver.received, null, 1));
   await receiver.close();
   await model.close();
+  endLeftovers(orders.agent, false);
 }
+
+const nothingAfter: Pick<Seen, 'doctor' | 'shows' | 'settingsLeft'> = {
+  doctor: { exit: 0, output: '' },
+  shows: [],
+  settingsLeft: [],
+};
 
 interface Agent {
   driver: Driver;
@@ -180,7 +197,7 @@ async function perform(agent: Agent, isHooked: boolean): Promise<AgentRun[]> {
     else await run;
   }
   await Promise.all(beside);
-  endLeftovers(isHooked);
+  endLeftovers(agent.place.agent, isHooked);
   return runs.sort((a, b) => a.step - b.step);
 }
 
@@ -254,15 +271,18 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-/** Servers and children that an agent left behind. They share the namespace; deliveries of otel-hooks keep running. */
-function endLeftovers(isHooked: boolean): void {
+/**
+ * Ends servers and children that an agent left behind. They share the namespace. Processes of otel-hooks keep running
+ * after a run with hooks; the path of the cache of agents contains the same name.
+ */
+function endLeftovers(agent: string, isHooked: boolean): void {
   const own = readlinkSync('/proc/self/ns/net');
   for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
     if (Number(pid) === process.pid || Number(pid) === process.ppid) continue;
     try {
       if (readlinkSync(`/proc/${pid}/ns/net`) !== own) continue;
       const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      if (isHooked && /otel-hooks|deliver\.js/.test(line)) continue;
+      if (isHooked && /otel-hooks|deliver\.js/.test(line.replaceAll(agent, ''))) continue;
       process.kill(Number(pid), 'SIGKILL');
     } catch {
       // The process ended meanwhile.

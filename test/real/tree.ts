@@ -63,7 +63,8 @@ export function labelOf(span: Span, served: readonly Served[]): string | undefin
 const isCall = (id: string, call: unknown): boolean =>
   id === call || (typeof call === 'string' && call.endsWith(`__${id}`));
 
-export function drawTree(spans: readonly Span[], served: readonly Served[]): string {
+/** `areBeside`: sessions run side by side, so the time of their starts says nothing; they are sorted by their text. */
+export function drawTree(spans: readonly Span[], served: readonly Served[], areBeside = false): string {
   const ids = new Set(spans.map(({ spanId }) => spanId));
   const lines: string[] = [];
   const walk = (siblings: readonly Span[], depth: number): void => {
@@ -76,7 +77,11 @@ export function drawTree(spans: readonly Span[], served: readonly Served[]): str
     }
   };
   const tops = spans.filter(({ parentSpanId }) => parentSpanId === undefined || parentSpanId === '');
-  walk(tops, 0);
+  const drawn = ordered(tops, served).map(top => {
+    walk([top], 0);
+    return lines.splice(0).join('\n');
+  });
+  lines.push(...(areBeside ? drawn.sort() : drawn));
   const orphans = spans.filter(({ parentSpanId }) => parentSpanId && !ids.has(parentSpanId));
   for (const trace of new Set(orphans.map(({ traceId }) => traceId))) {
     lines.push('(no root)');

@@ -1,6 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Driver } from '../contract.ts';
+import type { Driver, Place } from '../contract.ts';
 
 export const driver: Driver = {
   id: 'cline',
@@ -53,4 +53,11 @@ export const driver: Driver = {
       .replaceAll(/\b\d{13}_[0-9a-z]{4,8}\b/g, '<id>')
       .replaceAll(/"(?:pid|durationMs)":\d+/g, '"<number>"'),
   terminal: step => ['-i', '-P', 'openai', '-m', 'mock-model', ...(step.args ?? [])],
+  newestSession({ home }: Place) {
+    const folder = join(home, '.cline', 'data', 'sessions');
+    const found = readdirSync(folder, { withFileTypes: true })
+      .filter(each => each.isDirectory() && !each.name.includes('__'))
+      .map(({ name }) => ({ id: name, atMs: statSync(join(folder, name)).mtimeMs }));
+    return found.sort((a, b) => b.atMs - a.atMs)[0]?.id;
+  },
 };

@@ -49,6 +49,13 @@ export const driver: Driver = {
   ],
   plain: line =>
     line
+      // Gemini CLI lists its built-in skills in the order in which their files were read.
+      .replaceAll(/<available_skills>.*?<\/available_skills>/g, list =>
+        [...list.matchAll(/<skill>.*?<\/skill>/g)]
+          .map(([skill]) => skill)
+          .toSorted()
+          .join(''),
+      )
       .replaceAll(/Process Group PGID: \d+/g, 'Process Group PGID: <id>')
       .replaceAll(/-\d{4}-\d\d-\d\dT[\d-]+Z/g, '<time>'),
   terminal: step => ['-m', 'gemini-2.5-pro', ...(step.args ?? [])],
