@@ -151,6 +151,7 @@ function worldOf(): Io {
     isTerminal: stdin.isTTY === true && stdout.isTTY === true,
     isOutTerminal: stdout.isTTY === true,
     isErrTerminal: stderr.isTTY === true,
+    ...(stdin.isTTY && stdout.isTTY && env.TERM !== 'dumb' ? { screen: screenOf(stdin, stdout) } : {}),
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
       try {
@@ -163,6 +164,28 @@ function worldOf(): Io {
       }
     },
     now: Date.now,
+  };
+}
+
+function screenOf(stdin: typeof process.stdin, stdout: typeof process.stdout): NonNullable<Io['screen']> {
+  return {
+    // A terminal of an unknown size has 0 columns.
+    size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
+    onResize(then) {
+      stdout.on('resize', then);
+      return () => void stdout.off('resize', then);
+    },
+    onKey(then) {
+      const read = (bytes: Buffer): void => then(bytes.toString());
+      stdin.setRawMode(true);
+      stdin.on('data', read);
+      stdin.resume();
+      return () => {
+        stdin.off('data', read);
+        stdin.setRawMode(false);
+        stdin.pause();
+      };
+    },
   };
 }
 

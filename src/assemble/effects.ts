@@ -82,7 +82,9 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
   },
   'Context.UntilCompaction': (state, at, { data }) => {
     if (at.subagent !== undefined || at.late !== undefined) return;
-    const context = { used: data.tokens_used, limit: data.tokens_limit };
+    const { tokens_used: used, tokens_limit: limit, percentage_used: percent } = data;
+    const isComputable = used !== undefined && limit !== undefined;
+    const context = isComputable || percent === undefined ? { used, limit } : { used, limit, share: percent / 100 };
     for (const holder of [state.segment, state.turn]) if (holder) holder.context = context;
   },
   'Context.Compaction': (state, at, event) => {

@@ -48,6 +48,8 @@ export interface FinishedDecision extends DecisionFacts {
 export interface ContextUse {
   used?: number | undefined;
   limit?: number | undefined;
+  /** The used share, where 1 is full, if the agent states it without used and limit. */
+  share?: number | undefined;
 }
 
 /** The state of a running session, as its agent stated it last. */

@@ -65,6 +65,15 @@ export interface Io {
   isOutTerminal?: boolean;
   /** Whether `err` is a terminal. */
   isErrTerminal?: boolean;
+  /** A terminal that shows output and reads keys. */
+  screen?: {
+    /** Its present size, which changes with its window. */
+    size(): { columns: number; rows: number };
+    /** Returns a function that ends the watch. */
+    onResize(then: () => void): () => void;
+    /** Reads single keys, which are not echoed and send no signals, until the returned function is called. */
+    onKey(then: (key: string) => void): () => void;
+  };
   /** Throws `Interrupted`. */
   ask(question: string): Promise<string>;
   now(): number;

@@ -2,6 +2,7 @@
 import { exampleAgent } from '../agents/index.ts';
 import type { Command, Flag } from './command.ts';
 import { commandsOfMachine } from './registry-machine.ts';
+import { commandsOfWatching } from './registry-watching.ts';
 
 // The command itself checks the number of words.
 const ANY = Number.POSITIVE_INFINITY;
@@ -393,6 +394,7 @@ export const commands: Command[] = [
     example: 'otel-hooks report --since 30d --by agent,model',
     load: () => import('./report.ts'),
   },
+  ...commandsOfWatching,
   {
     name: 'validate',
     summary: 'check files against an open standard, with positions and rules',

@@ -18,6 +18,13 @@ export const styled = (style: Style, text: string): string => `${marked(`[${STYL
 export const LINE_START = marked('');
 /** Returns to the start of the line and clears it. */
 export const LINE_CLEARED = marked('[K');
+/** A screen of its own without a cursor, and the return to the former screen. */
+export const SCREEN_ENTERED = `${marked('[?1049h')}${marked('[?25l')}`;
+export const SCREEN_LEFT = `${marked('[?25h')}${marked('[?1049l')}`;
+/** Goes to the first cell. Lines that are drawn over others end with LINE_REST_CLEARED. */
+export const SCREEN_START = marked('[H');
+export const LINE_REST_CLEARED = marked('[0K');
+export const SCREEN_REST_CLEARED = marked('[J');
 
 /**
  * The escaped characters:

@@ -1,0 +1,22 @@
+/** The commands that watch running sessions, and that answer questions of people and programs about recorded ones. */
+import { exampleAgent } from '../agents/index.ts';
+import type { Command } from './command.ts';
+
+export const commandsOfWatching: Command[] = [
+  {
+    name: 'top',
+    summary: 'watch running sessions: what each does now, its context, its cost, and whether it waits for a person',
+    usage: 'otel-hooks top [--tool AGENT] [--once] [--json]',
+    notes: [
+      'On a terminal: a screen that is drawn each second, with the sessions that wait for a person first. q or Ctrl-C quits.',
+      'Elsewhere: a line for each change, until Ctrl-C; with --json an object for each change. A plus sign behind a cost says that',
+      'some tokens have no price. A narrow terminal drops columns, but never the cost.',
+    ],
+    flags: [
+      { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
+      { name: '--once', summary: 'print the present state and end' },
+    ],
+    example: 'otel-hooks top',
+    load: () => import('./top.ts'),
+  },
+];
