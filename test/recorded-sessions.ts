@@ -2,6 +2,7 @@
 import { step } from '../src/assemble/assemble.ts';
 import type { Event } from '../src/event/event.ts';
 import { foldFrom } from '../src/journal/journal-events.ts';
+import { indexDocument, indexedText, shardOf } from '../src/journal/session-index.ts';
 import { sessionKey } from '../src/session/session-state.ts';
 import { openStore } from '../src/store/store.ts';
 
@@ -37,10 +38,11 @@ export function record(folder: string, agent: string, session: string, startMs: 
 
   const store = openStore({ folder, access: 'own' });
   const lines = events.map(event => `${JSON.stringify(event)}\n`).join('');
-  if (
-    store.commit({ journal: [{ key, lines }], sessions: [{ key, state: { v: 1, key, pinned: {}, fold } }] }) !==
-    'committed'
-  )
+  const shard = indexDocument.of(shardOf(key));
+  const index = { ...store.read(shard), [key]: indexedText(lines) };
+  const sessions = [{ key, state: { v: 1, key, pinned: {}, fold } }];
+  const documents = [{ name: shard.name, version: shard.version, value: index }];
+  if (store.commit({ journal: [{ key, lines }], sessions, documents }) !== 'committed')
     throw new Error('the round was lost');
   store.close();
 }

@@ -171,14 +171,25 @@ export const flagText = (words: Words, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Returns the time of `--since`. */
-export function sinceOf(since: string | undefined, nowMs: number): number {
-  if (since === undefined) return Number.NEGATIVE_INFINITY;
-  const match = /^(\d{1,5})([mhdw])$/.exec(since);
+/** Returns the time of `--since`; a day begins at midnight in the zone of this machine. */
+export const sinceOf = (since: string | undefined, nowMs: number): number =>
+  since === undefined ? Number.NEGATIVE_INFINITY : momentOf('--since', since, { nowMs, days: 0 });
+
+/** Returns the time of `--until`, exclusive: a day belongs to the time before it. */
+export const untilOf = (until: string | undefined, nowMs: number): number =>
+  until === undefined ? Number.POSITIVE_INFINITY : momentOf('--until', until, { nowMs, days: 1 });
+
+function momentOf(flag: string, text: string, { nowMs, days }: { nowMs: number; days: number }): number {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)?.map(Number) ?? [];
+  if (year !== undefined && month !== undefined && day !== undefined) {
+    const midnight = new Date(year, month - 1, day);
+    if (midnight.getMonth() === month - 1) return new Date(year, month - 1, day + days).getTime();
+  }
+  const match = /^(\d{1,5})([mhdw])$/.exec(text);
   const units: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
   const unitMs = own(units, match?.[2] ?? '');
   if (match?.[1] === undefined || unitMs === undefined) {
-    throw new UsageError(`--since takes a time such as 12h, 30d or 4w, not ${since}`);
+    throw new UsageError(`${flag} takes a time such as 12h, 30d or 4w, or a day such as 2026-11-30, not ${text}`);
   }
   return nowMs - Number(match[1]) * unitMs;
 }

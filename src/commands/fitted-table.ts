@@ -10,11 +10,11 @@ export interface Column<Row> {
   rank: number;
   text(row: Row): string;
   /** A narrow terminal may cut its texts. */
-  isName?: true | undefined;
+  isName?: boolean;
   /** Its texts end at the same column. */
-  isNumber?: true | undefined;
+  isNumber?: boolean;
   /** It is left out if all of its texts are empty. */
-  isOptional?: true | undefined;
+  isOptional?: boolean;
 }
 
 /** No name is cut to less than this. */

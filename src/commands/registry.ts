@@ -381,14 +381,22 @@ export const commands: Command[] = [
   {
     name: 'report',
     summary: 'sum up sessions: tokens, cost, decisions, denials, loops',
-    usage: 'otel-hooks report [--since 7d] [--by day] [--format table]',
+    usage: 'otel-hooks report [--since 7d] [--until DAY] [--by day] [--csv] [--format table]',
     notes: [
-      'It reads the journals of this machine, so it covers the time for which they are kept. Tokens and cost are those of responses;',
-      'unknown values are empty, and tokens without a price are counted separately. Days are those of your time zone.',
+      'It covers the time for which this machine keeps its journals. Tokens and cost are those of responses; unknown values are',
+      'empty, and tokens without a price are counted separately. A session belongs to the days on which its parts began. A row of a',
+      'model has only its responses, a row of an action only its uses. Days are those of your time zone.',
     ],
     flags: [
-      { name: '--since', value: 'TIME', summary: 'how far back (12h, 30d, 4w; default 7d)' },
-      { name: '--by', value: 'WORDS', summary: 'day, agent, model, project, repository, or several with commas' },
+      { name: '--since', value: 'TIME', summary: 'how far back (12h, 30d, 4w), or a day (2026-11-30); default 7d' },
+      { name: '--until', value: 'TIME', summary: 'up to this day, which is included, or up to this time ago (12h)' },
+      {
+        name: '--by',
+        value: 'WORDS',
+        summary:
+          'day, session, repository, branch, agent, model, project, user, action, subagent, or several with commas',
+      },
+      { name: '--csv', summary: 'the same as --format csv' },
       { name: '--format', value: 'NAME', summary: 'table, json, csv or markdown' },
     ],
     example: 'otel-hooks report --since 30d --by agent,model',

@@ -1,41 +1,38 @@
 import { existsSync } from 'node:fs';
-import { type Replay, replay } from '../journal/replay.ts';
-import { sessionIndex } from '../journal/session-index.ts';
 import { openStore } from '../store/store.ts';
+import { dollars } from '../view/amounts.ts';
 import { localDay } from '../view/local-time.ts';
-import { isTrial } from '../view/trial-sessions.ts';
-import { type Grouping, groupings, type Report, type Row, report } from '../view/usage-report.ts';
-import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';
+import { usageIn } from '../view/recorded-usage.ts';
+import { type Grouping, groupings, type Question, type Report, type Row, UsageReport } from '../view/usage-report.ts';
+import { flagText, type Io, sinceOf, UsageError, untilOf, type Words } from './command.ts';
+import { fittedTable } from './fitted-table.ts';
 import { foldersOf } from './place.ts';
-import { table } from './text.ts';
 
 const formats = ['table', 'json', 'csv', 'markdown'] as const;
 type Format = (typeof formats)[number];
 
+/** The time before its end that a report covers without `--since`. */
+const USUAL_MS = 7 * 86_400_000;
+
 export function run(words: Words, io: Io): number {
   const by = groupingsOf(flagText(words, '--by') ?? 'day');
   const format = formatOf(words);
-  const sinceMs = sinceOf(flagText(words, '--since') ?? '7d', io.now());
+  const untilMs = untilOf(flagText(words, '--until'), io.now());
+  const since = flagText(words, '--since');
+  const sinceMs = since === undefined ? Math.min(untilMs, io.now()) - USUAL_MS : sinceOf(since, io.now());
+  if (sinceMs >= untilMs) throw new UsageError('--since must be earlier than --until');
   const { state } = foldersOf(words, io);
-  const made = report(sessionsIn(state, sinceMs), by, sinceMs, localDay);
+  const made = reportOf(state, { by, sinceMs, untilMs, dayOf: localDay });
   io.out(written(made, by, format, io));
   if (made.rows.length === 0 && format === 'table') io.out('  next: otel-hooks report --since 90d\n');
   return 0;
 }
 
-/**
- * Reads one journal after the other, to save memory. The index says which journals are older, and which are trials of
- * the hooks; these journals are not read.
- */
-function* sessionsIn(state: string, sinceMs: number): Generator<Replay> {
-  if (!existsSync(state)) return;
+function reportOf(state: string, question: Question): Report {
+  if (!existsSync(state)) return new UsageReport(question).report();
   const store = openStore({ folder: state, access: 'read' });
   try {
-    for (const [key, { session: id, lastMs }] of sessionIndex(store)) {
-      if (lastMs < sinceMs || isTrial(id)) continue;
-      const session = replay(store.journal(key) ?? '');
-      if (session !== undefined) yield session;
-    }
+    return usageIn(store, question);
   } finally {
     store.close();
   }
@@ -45,11 +42,14 @@ function groupingsOf(text: string): Grouping[] {
   const by = text.split(',').map(word => word.trim());
   const wrong = by.find(word => !(groupings as readonly string[]).includes(word));
   if (wrong !== undefined) throw new UsageError(`--by takes ${groupings.join(', ')} or several of them, not ${wrong}`);
+  if (by.includes('model') && by.includes('action'))
+    throw new UsageError('--by takes model or action, not both: an action belongs to no model');
   return [...new Set(by)] as Grouping[];
 }
 
 function formatOf(words: Words): Format {
-  const format = words.flags['--json'] ? 'json' : (flagText(words, '--format') ?? 'table');
+  const usual = words.flags['--csv'] === undefined ? 'table' : 'csv';
+  const format = words.flags['--json'] ? 'json' : (flagText(words, '--format') ?? usual);
   if (!(formats as readonly string[]).includes(format)) {
     throw new UsageError(`--format takes ${formats.join(', ')}, not ${format}`);
   }
@@ -59,46 +59,55 @@ function formatOf(words: Words): Format {
 interface Column {
   head: string;
   name: string;
+  rank: number;
   text(row: Row): string;
   plain(row: Row): string | number | undefined;
 }
 
-const number = (head: string, name: Exclude<keyof Row, 'by'>, shown: (value: number) => string = grouped): Column => ({
+type Counted = Exclude<keyof Row, 'by'>;
+
+/** A narrow terminal drops the columns with the highest rank first. */
+const number = (
+  rank: number,
+  name: Counted,
+  { head = name, shown = grouped }: { head?: string; shown?: (value: number) => string } = {},
+): Column => ({
   head,
   name,
+  rank,
   text: row => (row[name] === undefined ? '' : shown(row[name])),
   plain: row => row[name],
 });
 
 const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',');
-const dollars = (value: number): string => `$${value.toFixed(value < 1 ? 4 : 2)}`;
 
 const columns = (by: readonly Grouping[]): Column[] => [
   ...by.map(
     (grouping): Column => ({
       head: grouping,
       name: grouping,
+      rank: 0,
       text: row => row.by[grouping] ?? 'all',
       plain: row => row.by[grouping] ?? 'all',
     }),
   ),
-  number('sessions', 'sessions'),
-  number('turns', 'turns'),
-  number('actions', 'actions'),
-  number('failed', 'failed'),
-  number('denied', 'denied'),
-  number('asked', 'asked'),
-  number('risky', 'risky'),
-  number('loops', 'loops'),
-  number('responses', 'responses'),
-  number('in', 'input_tokens'),
-  number('out', 'output_tokens'),
-  number('cache read', 'cache_read_tokens'),
-  number('cache write', 'cache_write_tokens'),
-  number('reasoning', 'reasoning_tokens'),
-  number('cost', 'cost_usd', dollars),
-  number('unpriced', 'unpriced_tokens'),
-  number('stated cost', 'stated_cost_usd', dollars),
+  number(3, 'sessions'),
+  number(6, 'turns'),
+  number(4, 'actions'),
+  number(5, 'failed'),
+  number(5, 'denied'),
+  number(7, 'asked'),
+  number(6, 'risky'),
+  number(7, 'loops'),
+  number(7, 'responses'),
+  number(2, 'input_tokens', { head: 'in' }),
+  number(2, 'output_tokens', { head: 'out' }),
+  number(3, 'cache_read_tokens', { head: 'cache read' }),
+  number(4, 'cache_write_tokens', { head: 'cache write' }),
+  number(8, 'reasoning_tokens', { head: 'reasoning' }),
+  number(0, 'cost_usd', { head: 'cost', shown: dollars }),
+  number(5, 'unpriced_tokens', { head: 'unpriced' }),
+  number(0, 'stated_cost_usd', { head: 'stated cost', shown: dollars }),
 ];
 
 function written({ rows, total }: Report, by: readonly Grouping[], format: Format, io: Io): string {
@@ -111,18 +120,17 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
   if (rows.length === 0) return 'Nothing happened in that time.\n';
   // Empty columns are left out, except those that name the row.
   const filled = all.filter(({ plain }, i) => i < by.length || rows.some(row => (plain(row) ?? 0) !== 0));
-  const lines = [...rows, ...(rows.length > 1 ? [total] : [])].map(row => filled.map(({ text }) => text(row)));
-  const heads = filled.map(({ head }) => head);
+  const shown = [...rows, ...(rows.length > 1 ? [total] : [])];
   if (format === 'markdown') {
+    const heads = filled.map(({ head }) => head);
+    const lines = shown.map(row => filled.map(({ text }) => text(row)));
     const rule = filled.map((_, i) => (i < by.length ? '---' : '--:'));
     return [heads, rule, ...lines.map(cells => cells.map((cell, i) => (i < by.length ? plainMarkdown(cell) : cell)))]
       .map(cells => `| ${cells.join(' | ')} |\n`)
       .join('');
   }
-  const widths = heads.map((head, i) => Math.max(head.length, ...lines.map(cells => (cells[i] ?? '').length)));
-  const right = (cells: readonly string[]): string[] =>
-    cells.map((cell, i) => (i < by.length ? cell : cell.padStart(widths[i] ?? 0)));
-  return table([heads, ...lines].map(right), io);
+  const inTable = filled.map((column, i) => ({ ...column, isName: i < by.length, isNumber: i >= by.length }));
+  return fittedTable(inTable, shown, io);
 }
 
 /** Prevents that a spreadsheet takes the text for a formula. */

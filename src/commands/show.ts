@@ -3,18 +3,18 @@ import { type Recorded, recorded } from '../journal/journal-events.ts';
 import { type Replay, replay } from '../journal/replay.ts';
 import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
 import { namedCounts } from '../journal/span-counts.ts';
-import { asShown } from '../lib/shown.ts';
 import { recalled } from '../pipeline/rebuild.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { costText, shortNumber } from '../view/amounts.ts';
 import { localMinute, localSecond } from '../view/local-time.ts';
 import { named, unnamed } from '../view/named.ts';
 import { nodesOf } from '../view/nodes.ts';
 import { drawTree, duration } from '../view/tree.ts';
 import { isTrial } from '../view/trial-sessions.ts';
 import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';
+import { type Column, fittedTable } from './fitted-table.ts';
 import { paged } from './pager.ts';
 import { foldersOf } from './place.ts';
-import { table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
   const [wanted] = words.rest;
@@ -110,61 +110,41 @@ function rowOf(entry: IndexedSession) {
 
 type ListRow = ReturnType<typeof rowOf>;
 
-interface Column {
-  head: string;
-  /** A narrow terminal drops the columns with the highest number first. */
-  rank: number;
-  text(row: ListRow): string;
-}
-
-const columnsFor = (io: Io): Column[] => [
+const columnsFor = (io: Io): Column<ListRow>[] => [
   // `show` accepts this beginning of an id.
-  { head: 'session', rank: 0, text: row => (io.columns < NARROW ? row.session.slice(0, 13) : row.session) },
+  {
+    head: 'session',
+    rank: 0,
+    isName: true,
+    text: row => (io.columns < NARROW ? row.session.slice(0, 13) : row.session),
+  },
   { head: 'agent', rank: 2, text: row => row.agent },
   { head: 'start', rank: 1, text: row => localMinute(Date.parse(row.start)) },
-  { head: 'length', rank: 3, text: row => duration(row.durationMs) },
-  { head: 'turns', rank: 5, text: row => String(row.turns) },
-  { head: 'actions', rank: 4, text: row => String(row.actions) },
-  { head: 'failed', rank: 3, text: row => String(row.failed) },
-  { head: 'denied', rank: 3, text: row => String(row.denied) },
-  { head: 'in', rank: 6, text: row => shortNumber(row.input_tokens) },
-  { head: 'out', rank: 6, text: row => shortNumber(row.output_tokens) },
-  { head: 'cached', rank: 7, text: row => shortNumber(row.cache_read_tokens) },
-  { head: 'cost', rank: 0, text: row => dollars(row.cost_usd ?? row.stated_cost_usd) },
+  { head: 'length', rank: 3, isNumber: true, text: row => duration(row.durationMs) },
+  { head: 'turns', rank: 5, isNumber: true, text: row => String(row.turns) },
+  { head: 'actions', rank: 4, isNumber: true, text: row => String(row.actions) },
+  { head: 'failed', rank: 3, isNumber: true, text: row => String(row.failed) },
+  { head: 'denied', rank: 3, isNumber: true, text: row => String(row.denied) },
+  { head: 'in', rank: 6, isNumber: true, isOptional: true, text: row => shortNumber(row.input_tokens) },
+  { head: 'out', rank: 6, isNumber: true, isOptional: true, text: row => shortNumber(row.output_tokens) },
+  { head: 'cache read', rank: 7, isNumber: true, isOptional: true, text: row => shortNumber(row.cache_read_tokens) },
+  { head: 'cache write', rank: 8, isNumber: true, isOptional: true, text: row => shortNumber(row.cache_write_tokens) },
+  { head: 'reasoning', rank: 9, isNumber: true, isOptional: true, text: row => shortNumber(row.reasoning_tokens) },
+  {
+    head: 'cost',
+    rank: 0,
+    isNumber: true,
+    text: row => costText(row.cost_usd ?? row.stated_cost_usd, row.unpriced_tokens),
+  },
   { head: '', rank: 0, text: row => [...(row.open ? ['open'] : []), ...(row.trial ? ['trial'] : [])].join(', ') },
 ];
-
-/** `1.2k`, `34M`. An unknown number is empty. */
-function shortNumber(value: number | undefined): string {
-  if (value === undefined) return '';
-  if (value < 1_000) return String(value);
-  const [size, unit] = value < 999_500 ? [value / 1_000, 'k'] : [value / 1_000_000, 'M'];
-  return `${size < 10 ? size.toFixed(1) : Math.round(size)}${unit}`;
-}
-
-const dollars = (value: number | undefined): string =>
-  value === undefined ? '' : `$${value.toFixed(value < 1 ? 4 : 2)}`;
-
-/** Drops columns until the table fits the terminal. */
-function fitted(columns: readonly Column[], rows: readonly ListRow[], width: number): Column[] {
-  const widthOf = ({ head, text }: Column): number =>
-    2 + rows.reduce((longest, row) => Math.max(longest, asShown(text(row)).length), head.length);
-  let kept = columns.filter(({ text, rank }) => rank < 6 || rows.some(row => text(row) !== ''));
-  for (let rank = 7; rank > 0; rank -= 1) {
-    if (kept.reduce((sum, column) => sum + widthOf(column), 0) - 2 <= width) break;
-    kept = kept.filter(column => column.rank < rank);
-  }
-  return kept;
-}
 
 function listText({ sessions, all, trials }: Listed, words: Words, io: Io): string {
   const rows = sessions.map(rowOf);
   if (words.flags['--json']) return `${JSON.stringify({ v: 1, sessions: rows, more: all - rows.length }, null, 2)}\n`;
   if (rows.length === 0) return emptyText(trials, words);
-  const columns = fitted(columnsFor(io), rows, io.columns);
-  const cells = [columns.map(({ head }) => head), ...rows.map(row => columns.map(({ text }) => text(row)))];
   const more = all > rows.length ? `The newest ${rows.length} of ${all}; --limit 0 lists all.\n` : '';
-  return table(cells, io) + more;
+  return fittedTable(columnsFor(io), rows, io) + more;
 }
 
 function emptyText(trials: number, words: Words): string {
@@ -181,7 +161,7 @@ function sessionText(replayed: Replay, words: Words, io: Io): string {
   }
   const traces = [...nodesOf(replayed)].map(([trace, nodes]) => {
     const startMs = nodes.reduce((first, node) => Math.min(first, node.startMs), Number.POSITIVE_INFINITY);
-    const drawn = drawTree(nodes, { color: io.color, columns: io.columns, unicode: io.unicode });
+    const drawn = drawTree(nodes, { color: io.color, columns: io.columns, unicode: io.unicode, usage: true });
     return `trace ${trace}\nstart ${localSecond(startMs)}\n${drawn}\n`;
   });
   return traces.join('');

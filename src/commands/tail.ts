@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Event } from '../event/event.ts';
 import { recorded } from '../journal/journal-events.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { ContextShares } from '../view/context-share.ts';
 import { type EventFormat, eventFormats, isEventFormat, liveWriter } from '../view/formats.ts';
 import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/live-events.ts';
 import { agentOf } from './agent-word.ts';
@@ -17,8 +18,11 @@ export async function run(words: Words, io: Io): Promise<number> {
   const stop = interruptible();
   const format = formatOf(words);
   const written = format && liveWriter(format);
+  const shares = new ContextShares();
   const print = (events: readonly Event[]): void => {
-    const lines = events.flatMap(event => written?.(event).map(each => JSON.stringify(each)) ?? drawLine(event, io));
+    const lines = events.flatMap(
+      event => written?.(event).map(each => JSON.stringify(each)) ?? drawLine(event, io, shares.of(event)),
+    );
     if (lines.length > 0) io.out(`${lines.join('\n')}\n`);
   };
   const open = () => openStore({ folder: state, access: 'read' });
@@ -27,7 +31,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (isFirst) io.err('otel-hooks: no hook has run yet; waiting for the first. Ctrl-C ends.\n');
   try {
     let more: Follower | undefined;
-    let isWanted = matcher(wanted);
+    let isWanted = noted(matcher(wanted), shares);
     const past = new Set<string>();
     while (!stop.isAsked()) {
       if (more !== undefined) {
@@ -35,8 +39,9 @@ export async function run(words: Words, io: Io): Promise<number> {
       } else if (existsSync(state)) {
         more = follow(open);
         const store = open();
-        isWanted = matcher({ ...wanted, isWholeId: isWholeId(store, wanted.session) });
+        isWanted = noted(matcher({ ...wanted, isWholeId: isWholeId(store, wanted.session) }), shares);
         const last = lastOf(store, lines, isWanted);
+        shares.begin(store);
         store.close();
         print(last);
         // Events that arrived between the two reads are in both results.
@@ -51,6 +56,14 @@ export async function run(words: Words, io: Io): Promise<number> {
     stop.end();
   }
 }
+
+/** Notes every event before it is filtered, because the event that states the share may be filtered out. */
+const noted =
+  (isWanted: (event: Event) => boolean, shares: ContextShares) =>
+  (event: Event): boolean => {
+    shares.note(event);
+    return isWanted(event);
+  };
 
 /** True if a session has exactly this id: then longer ids that begin with it belong to other sessions. */
 const isWholeId = (store: Store, id: string | undefined): boolean =>

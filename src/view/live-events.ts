@@ -1,5 +1,5 @@
 /** Shows events while they are recorded, one line each. */
-import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
+import { type Event, type Facts, factsOf, rootSessionOf } from '../event/event.ts';
 import { eventsIn, partOf } from '../journal/journal-events.ts';
 import { asShown } from '../lib/shown.ts';
 import { styled } from '../lib/terminal.ts';
@@ -7,6 +7,8 @@ import { wildcards } from '../lib/wildcard.ts';
 import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
+import { dollars } from './amounts.ts';
+import { percentText } from './context-share.ts';
 import { localTime } from './local-time.ts';
 import { cutTo, type Drawing } from './tree.ts';
 import { isTrial } from './trial-sessions.ts';
@@ -102,19 +104,37 @@ const INTERNAL = 'vendor.otel-hooks.';
 const rankOf = (level: Level): number => (levels as readonly string[]).indexOf(level.toLowerCase());
 
 const NARROW = 60;
+/** Narrower terminals do not show the share of the context. */
+const WIDE_FOR_SHARE = 72;
 
-export function drawLine(event: Event, { color, columns, unicode }: Drawing): string {
+/** `share`: the used share of the context window of the session. */
+export function drawLine(event: Event, { color, columns, unicode }: Drawing, share?: number): string {
   const facts = factsOf(event) ?? {};
   const level = levelOf(event, facts);
   const isNarrow = columns < NARROW;
   const time = localTime(Date.parse(event.timestamp)).slice(0, isNarrow ? 8 : undefined);
-  // The line ends with the first digits of the id of the event, which only back ends need.
-  const what = asShown(lineOf(event, facts)).replace(/ [0-9a-f]{8}$/, '');
   const session = asShown(rootSessionOf(event).slice(0, 8)).padEnd(8);
+  const context = columns < WIDE_FOR_SHARE ? '' : ` ${percentText(share).padStart(4)}`;
   // The event gets more columns than agent and session, which `--tool` and `--session` can select.
-  const source = isNarrow ? session : `${asShown(event.source.tool).padEnd(11)} ${session}`;
-  const shown = cutTo(what, { columns: Math.max(20, columns - time.length - source.length - 4), unicode });
+  const source = isNarrow ? session : `${asShown(event.source.tool).padEnd(11)} ${session}${context}`;
+  const room = Math.max(20, columns - time.length - source.length - 4);
+  const shown = cutTo(asShown(textOf(event, facts)), { columns: room, unicode });
   if (!color) return `${time}  ${source}  ${shown}`;
   const painted = level === 'ERROR' ? styled('red', shown) : level === 'WARN' ? styled('yellow', shown) : shown;
   return `${styled('dim', `${time}  ${source}`)}  ${painted}`;
+}
+
+/** The cost is before the text, because a narrow terminal cuts the end. */
+function textOf(event: Event, facts: Partial<Facts>): string {
+  // The line ends with the first digits of the id of the event, which only back ends need.
+  const line = lineOf(event, facts).replace(/ [0-9a-f]{8}$/, '');
+  if (event.event_type !== 'Model.Responded') return line;
+  const { cache_read_tokens: read, cache_write_tokens: written, reasoning_tokens: reasoning } = facts.usage ?? {};
+  const parts: [value: number | undefined, word: string][] = [
+    [read, 'from cache'],
+    [written, 'to cache'],
+    [reasoning, 'reasoning'],
+  ];
+  const tokens = parts.flatMap(([value, word]) => (value ? [`${value} ${word}`] : []));
+  return [dollars(facts.cost?.usd ?? facts.cost_usd), line, ...tokens].filter(word => word !== '').join(' ');
 }

@@ -1,5 +1,5 @@
 /** Turns the spans of a replayed journal into nodes of a tree. */
-import type { FinishedSpan } from '../assemble/finished.ts';
+import type { FinishedSpan, Sums } from '../assemble/finished.ts';
 import type { Replay } from '../journal/replay.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
 import { resourceOf } from '../telemetry/resource.ts';
@@ -22,7 +22,7 @@ export const unlimitedFacts = (agent: string, session: string) => ({
 /** Returns the node of a span; `facts` come from `unlimitedFacts`. */
 export function nodeOfSpan(span: FinishedSpan, facts: ReturnType<typeof unlimitedFacts>): Node {
   const { attributes, name, status } = readableSpan(mapSpan(span, facts, resourceOf({})));
-  return nodeOf({
+  const node = nodeOf({
     spanId: spanIdOf(facts.agent, span.key),
     parentSpanId: span.parent && spanIdOf(facts.agent, span.parent),
     name,
@@ -31,6 +31,13 @@ export function nodeOfSpan(span: FinishedSpan, facts: ReturnType<typeof unlimite
     isError: status.code === 2,
     attributes,
   });
+  return { ...node, usage: usageOf(span) };
+}
+
+/** Returns the usage of a span and of the spans below it; undefined for spans that use nothing of their own. */
+export function usageOf(span: FinishedSpan): Partial<Sums> | undefined {
+  if (span.kind === 'action' || span.kind === 'plan') return undefined;
+  return span.kind === 'chat' ? span : { ...span.usage, ...(span.kind === 'session' ? span.stated?.usage : {}) };
 }
 
 export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {

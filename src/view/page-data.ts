@@ -1,7 +1,7 @@
 /** The values of the page of `otel-hooks view`, read from the journals. */
 import { randomUUID } from 'node:crypto';
 import { REPOSITORY, step } from '../assemble/assemble.ts';
-import type { FinishedDecision, FinishedRecord, FinishedSpan, Sums } from '../assemble/finished.ts';
+import type { FinishedDecision, FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
 import { type Event, type Fields, factsOf } from '../event/event.ts';
 import { eventsIn, foldFrom, partOf } from '../journal/journal-events.ts';
@@ -19,7 +19,7 @@ import { resourceOf } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan } from '../telemetry/spans.ts';
 import { type JoinedSession, joinedSessions, type Part } from './joined-sessions.ts';
-import { nodeOfSpan, unlimitedFacts } from './nodes.ts';
+import { nodeOfSpan, unlimitedFacts, usageOf } from './nodes.ts';
 import { isTrial } from './trial-sessions.ts';
 
 /** The longest text of the page, in characters. */
@@ -276,8 +276,8 @@ function decider({ source, reason, scope, grant, basis }: FinishedDecision): str
 }
 
 function spanUsage(span: FinishedSpan): Usage | undefined {
-  if (span.kind === 'action' || span.kind === 'plan') return undefined;
-  const used: Partial<Sums> = span.kind === 'chat' ? span : span.usage;
+  const used = usageOf(span);
+  if (used === undefined) return undefined;
   const { input, output, cacheRead, cacheWrite } = used;
   const costUsd = used.pricedUsd ?? used.costUsd;
   return { input, output, cacheRead, cacheWrite, costUsd };

@@ -1,6 +1,8 @@
 /** Draws a trace as an indented tree. */
+import type { Sums } from '../assemble/finished.ts';
 import { asShown } from '../lib/shown.ts';
 import { styled } from '../lib/terminal.ts';
+import { costText, shortNumber } from './amounts.ts';
 
 export interface Node {
   id: string;
@@ -11,12 +13,16 @@ export interface Node {
   error: string | undefined;
   /** Short texts after the times, such as outcome, decision and wait. */
   notes: string[];
+  /** The usage of a turn, a response, a subagent or a session. */
+  usage?: Partial<Sums> | undefined;
 }
 
 export interface Drawing {
   color: boolean;
   columns: number;
   unicode: boolean;
+  /** Draws the cost and the tokens of each node, if any node has some. */
+  usage?: true | undefined;
 }
 
 /** Cuts a line to the width of the terminal. */
@@ -27,6 +33,8 @@ export const cutTo = (text: string, { columns, unicode }: Pick<Drawing, 'columns
 const WIDE = 64;
 const DURATION = 8;
 const OFFSET = 9;
+/** Narrower terminals show the cost of a node, but not its tokens. */
+const WIDE_FOR_TOKENS = 96;
 /** Columns that are reserved for the notes. */
 const WORDS = { wide: 14, narrow: 8 };
 
@@ -34,7 +42,9 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
   const rows = rowsOf(nodes, drawing);
   const beginMs = nodes.reduce((first, node) => Math.min(first, node.startMs), Number.POSITIVE_INFINITY);
   const isWide = drawing.columns >= WIDE;
-  const timesWidth = isWide ? OFFSET + 1 + DURATION : DURATION;
+  const hasCost = drawing.usage === true && nodes.some(node => costOf(node) !== '');
+  const costWidth = hasCost ? nodes.reduce((longest, node) => Math.max(longest, costOf(node).length), 0) + 2 : 0;
+  const timesWidth = (isWide ? OFFSET + 1 + DURATION : DURATION) + costWidth;
   const room = Math.max(12, drawing.columns - timesWidth - 3 - (isWide ? WORDS.wide : WORDS.narrow));
   const widest = Math.min(
     rows.reduce((longest, row) => Math.max(longest, row.tree.length), 8),
@@ -45,13 +55,37 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
   function draw({ tree, node }: Row): string {
     const name = cutTo(tree, { ...drawing, columns: widest }).padEnd(widest);
     const length = duration(node.endMs - node.startMs).padStart(DURATION);
-    const times = isWide ? `${`+${duration(node.startMs - beginMs)}`.padStart(OFFSET)} ${length}` : length;
-    const notes = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
+    const clock = isWide ? `${`+${duration(node.startMs - beginMs)}`.padStart(OFFSET)} ${length}` : length;
+    const times = hasCost ? `${clock}${costOf(node).padStart(costWidth)}` : clock;
+    const hasTokens = drawing.usage === true && drawing.columns >= WIDE_FOR_TOKENS;
+    const error = node.error === undefined ? [] : [`ERROR ${node.error}`];
+    const notes = [...error, ...node.notes, ...(hasTokens ? tokenNotes(node.usage) : [])].join(', ');
     const words = cutTo(asShown(notes), { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
     const line = `${name} ${times}  ${words}`.trimEnd();
     if (!drawing.color) return line;
     return node.error === undefined ? `${name} ${styled('dim', times)}  ${words}`.trimEnd() : styled('red', line);
   }
+}
+
+const costOf = ({ usage }: Node): string => costText(usage?.pricedUsd ?? usage?.costUsd, usage?.unpricedTokens);
+
+/** `9.0k in (8.0k from cache)`, `300 out` */
+function tokenNotes({ input, output, cacheRead, cacheWrite, reasoning }: Partial<Sums> = {}): string[] {
+  const parts = (all: [value: number | undefined, word: string][]): string => {
+    const known = all.flatMap(([value, word]) => (value ? [`${shortNumber(value)} ${word}`] : []));
+    return known.length === 0 ? '' : ` (${known.join(', ')})`;
+  };
+  return [
+    ...(input === undefined
+      ? []
+      : [
+          `${shortNumber(input)} in${parts([
+            [cacheRead, 'from cache'],
+            [cacheWrite, 'to cache'],
+          ])}`,
+        ]),
+    ...(output === undefined ? [] : [`${shortNumber(output)} out${parts([[reasoning, 'reasoning']])}`]),
+  ];
 }
 
 interface Row {

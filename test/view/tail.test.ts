@@ -116,7 +116,7 @@ describe('tail', () => {
     const risky = event(1, { risk: { level: 'high' } });
     const line = drawLine(risky, { color: false, columns: 120, unicode: true });
     expect(line.slice(0, 14)).toMatch(/^\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);
-    expect(line.slice(14)).toBe('  codex       session-  Action.After shell ok 12ms risk high');
+    expect(line.slice(14)).toBe('  codex       session-       Action.After shell ok 12ms risk high');
     expect(drawLine(risky, { color: false, columns: 40, unicode: true }).length).toBeLessThanOrEqual(40);
     expect(forTerminal(drawLine(risky, { color: true, columns: 120, unicode: true }))).toContain('\u001b[');
   });
