@@ -14,7 +14,9 @@ import { table } from './text.ts';
 export async function run(words: Words, io: Io): Promise<number> {
   const [file] = words.rest;
   const to = flagText(words, '--to');
-  const choice = choiceOf(words);
+  const asked = choiceOf(words);
+  // Without a file, the tables are those of a registry.
+  const choice = file === undefined ? { ...asked, products: words.flags['--products'] === true } : asked;
   const target = to === undefined ? undefined : targetFor(providerOf(to, '--to'), choice);
   if (file === undefined) {
     if (words.flags['--policy'] !== undefined) throw new UsageError('--policy is for the hooks of a FILE');

@@ -5,6 +5,7 @@ import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
 import { convertManifest } from '../interchange/conversion.ts';
 import type { Loss } from '../interchange/losses.ts';
 import { type Manifest, nameOf, spelled } from '../interchange/manifest.ts';
+import { plainTextLosses } from '../interchange/plain-text.ts';
 import type { Choice, NativeFile, Target } from '../interchange/provider.ts';
 import { jsonText, yamlText } from '../interchange/source.ts';
 import { LATEST } from '../interchange/vocabulary.ts';
@@ -27,7 +28,12 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (read === undefined) return 1;
   const { manifest } = read;
   const encoded = target === undefined ? undefined : convertManifest(manifest, target);
-  const losses = [...read.losses, ...(encoded?.losses ?? [])];
+  const source = read.from === CANONICAL ? undefined : providerOf(read.from, '--from');
+  const losses = [
+    ...read.losses,
+    ...(source === undefined ? [] : plainTextLosses(manifest, source, target)),
+    ...(encoded?.losses ?? []),
+  ].sort((a, b) => (a.hook ?? Number.MAX_SAFE_INTEGER) - (b.hook ?? Number.MAX_SAFE_INTEGER));
   const why = encoded?.ok === false ? encoded.why : undefined;
   const canonical: NativeFile[] = [{ path: `hook.${format}`, text: canonicalText(manifest, format) }];
   const files = encoded === undefined ? canonical : encoded.ok ? encoded.files : [];

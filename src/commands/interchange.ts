@@ -9,8 +9,9 @@ import { agentNamed } from '../agents/index.ts';
 import { providerNamed, providers } from '../agents/interchange.ts';
 import { decode, ONLY_LEFT_OUT } from '../interchange/conversion.ts';
 import type { Loss } from '../interchange/losses.ts';
-import { type Manifest, normalized } from '../interchange/manifest.ts';
+import { type Manifest, nameOf, normalized } from '../interchange/manifest.ts';
 import { hookInterchange } from '../interchange/manifest-validator.ts';
+import { decodeEvent } from '../interchange/matchers.ts';
 import type { Choice, Provider, Target } from '../interchange/provider.ts';
 import { targetOf } from '../interchange/provider.ts';
 import { readSource } from '../interchange/source.ts';
@@ -26,6 +27,14 @@ export const known: Known = {
     providers.flatMap(({ registry }) => Object.values(registry).flatMap(facts => Object.keys(facts?.events ?? {}))),
   ),
   providers: new Set(providers.map(({ slug }) => slug)),
+  eventOf(native) {
+    for (const provider of providers) {
+      const target = targetOf(provider, { products: true });
+      const event = 'why' in target ? undefined : decodeEvent(native, target);
+      if (event !== undefined) return event;
+    }
+    return undefined;
+  },
   patternError(pattern) {
     try {
       re2(pattern);
@@ -72,11 +81,12 @@ export async function hooksIn(
 }
 
 function ofManifest(text: string, name: string, io: Io): Hooks | undefined {
-  const manifest = manifestIn(text, name, io);
-  if (manifest === undefined) return undefined;
+  const read = manifestIn(text, name, io);
+  if (read === undefined) return undefined;
+  const { manifest, losses } = read;
   const hooks = manifest.hooks.filter(({ handler }) => !isOurHandler(handler));
   const leftOut = manifest.hooks.length - hooks.length;
-  if (hooks.length > 0) return { manifest: { ...manifest, hooks }, losses: [], from: CANONICAL, leftOut };
+  if (hooks.length > 0) return { manifest: { ...manifest, hooks }, losses, from: CANONICAL, leftOut };
   io.err(onlyOursText(name));
   return undefined;
 }
@@ -142,13 +152,33 @@ async function textOf(file: string, io: Io): Promise<string> {
   return text;
 }
 
-/** Prints the reason why a text is not a manifest. */
-function manifestIn(text: string, name: string, io: Io): Manifest | undefined {
+/** Warnings of the validator that change what a conversion writes. */
+const odd = ['handler/folder', 'hook/event', 'handler/async', 'matcher/null', 'matcher/empty'];
+
+/** Returns the manifest with the losses of odd values. Prints the reason why a text is not a manifest. */
+function manifestIn(text: string, name: string, io: Io): { manifest: Manifest; losses: Loss[] } | undefined {
   const validation = hookInterchange.validation(name, { interchange: known });
   validation.write(text);
   const { findings, ok } = validation.end();
   const source = ok ? readSource(text, name) : undefined;
-  if (source?.ok && isObject(source.value)) return normalized(source.value);
+  if (source?.ok && isObject(source.value)) {
+    const manifest = normalized(source.value);
+    const losses = findings
+      .filter(({ rule }) => odd.includes(rule))
+      .map(({ field, why }): Loss => {
+        const index = Number(/^\/hooks\/(\d+)/.exec(field)?.[1] ?? 0);
+        const hook = manifest.hooks[index];
+        const place = { hook: index + 1, name: hook && nameOf(hook, index) };
+        return {
+          ...place,
+          kind: 'odd_input',
+          severity: 'warning',
+          field: field.replace(/^\/hooks\/\d+\//, ''),
+          message: why,
+        };
+      });
+    return { manifest, losses };
+  }
   for (const { level, line, column, rule, field, why } of findings)
     if (level === 'error') io.err(`${name}:${line}:${column} ${rule}${field && ` ${field}`}: ${why}\n`);
   io.err(`otel-hooks: ${name} is no manifest of the Hook Interchange Format; nothing was converted.\n`);
@@ -173,7 +203,8 @@ export function choiceOf(words: Words): Choice {
   return {
     registry: registry as RegistryVersion | undefined,
     layout: flagText(words, '--layout'),
-    products: words.flags['--products'] === true,
+    // Without a registry, the conversion is for today's products.
+    products: registry === undefined || words.flags['--products'] === true,
     softens: words.flags['--soften'] === true,
   };
 }

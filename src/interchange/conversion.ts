@@ -20,6 +20,7 @@ import {
 import { decodeEvent, decodeMatcher, decodeName, decodeSplit, encodeEvent } from './matchers.ts';
 import { effectOf, isEverything, isSame, placesOf } from './native-places.ts';
 import type { Entry, HandlerFields, McpForm, NativeFile, Target } from './provider.ts';
+import { addRegistryLoss } from './registry-differences.ts';
 import { ANY_MCP, isTool, isToolEvent } from './vocabulary.ts';
 
 export type Encoded =
@@ -40,6 +41,8 @@ export function convertManifest(manifest: Manifest, target: Target): Encoded {
     Object.assign(file, data.file);
     return entriesOf(each, data, target);
   });
+  for (const [index, hook] of manifest.hooks.entries())
+    addRegistryLoss(hook, target, lossAdder(losses, index + 1, nameOf(hook, index)));
   const files = layout.write(entries, file);
   losses.sort((a, b) => (a.hook ?? Number.MAX_SAFE_INTEGER) - (b.hook ?? Number.MAX_SAFE_INTEGER));
   const why = verify(fitted, files, target);
@@ -148,15 +151,19 @@ function decodeEntry(entry: Entry, target: Target, addLoss: AddLoss): Hook | und
   }
   const isSplit = split !== undefined;
   const found = isSplit ? matcherOf(split.elements) : matcherOfEntry(entry, event, own, target, addLoss);
-  if (isSplit && matcher !== undefined && !isEverything(matcher) && !split.elements.every(isMcp)) own.matcher = matcher;
+  const isGeneral = isSplit && native === target.provider.split?.[event]?.every;
+  if (isSplit && !isGeneral && matcher !== undefined && !isEverything(matcher) && !split.elements?.every(isMcp))
+    own.matcher = matcher;
   keepGroup(entry, own, target);
   const hook: Hook = {
     event,
     ...(found === undefined ? {} : { matcher: found }),
     handler: read,
-    blocking: blocking ?? (read.async !== true && isLikelyToBlock(event, target)),
+    blocking: blocking ?? (handler.async !== true && isLikelyToBlock(event, target)),
   };
-  if (matcher !== undefined && own.matcher === undefined && !isSplit) keepSpelling(hook, matcher, own, target);
+  if (isGeneral && !isWritten(hook, entry, target)) own.event = native;
+  if (matcher !== undefined && own.matcher === undefined && (!isSplit || own.event !== undefined))
+    keepSpelling(hook, matcher, own, target);
   return Object.keys(own).length === 0 ? hook : withOwn(hook, own, target);
 }
 
@@ -175,7 +182,10 @@ function matcherOfEntry(
     for (const element of elementsOf(found) ?? []) addNameLoss(element, provider.title, addLoss);
     return found;
   }
-  if (!isEverything(matcher)) own.matcher = matcher;
+  if (isEverything(matcher)) return undefined;
+  if (layout.fileFilter !== undefined && provider.fileFilters?.includes(event))
+    return layout.fileFilter === 'glob' ? matcher : { pattern: matcher };
+  own.matcher = matcher;
   return undefined;
 }
 
@@ -187,8 +197,11 @@ function keepGroup({ group = {} }: Entry, own: Record<string, unknown>, { layout
 }
 
 /** Most native files do not state whether a hook blocks. If it can block, it probably does. */
-const isLikelyToBlock = (event: string, { facts }: Target): boolean =>
-  ['before_tool_execute', 'before_prompt'].includes(event) && effectOf(event, facts.blocks) === 'prevent';
+const isLikelyToBlock = (event: string, { facts, provider }: Target): boolean =>
+  deciding.includes(event) && effectOf(event, { ...facts.blocks, ...provider.product?.blocks }) !== 'observe';
+
+/** Events whose hooks are asked for a decision. Hooks of other events may be able to block, but rarely do. */
+const deciding = ['before_tool_execute', 'before_prompt', 'agent_stop', 'subagent_stop', 'permission_request'];
 
 const isMcp = (element: Element): boolean => typeof element === 'object' && 'mcp' in element;
 
@@ -199,6 +212,12 @@ function addNameLoss(element: Element, title: string, addLoss: AddLoss): void {
     severity: 'warning',
     message: `${element} is a tool of ${title} without a name in the vocabulary: its native name is kept`,
   });
+}
+
+/** Returns true if `encode` writes this entry without a remark about its spelling. */
+function isWritten(hook: Hook, { event, matcher }: Entry, target: Target): boolean {
+  const [one, ...others] = placesOf(hook, target, () => {});
+  return others.length === 0 && one?.native === event && one.matcher === matcher;
 }
 
 /** Keeps the native matcher if `encode` would write another one. */
@@ -292,7 +311,7 @@ function foldedSplits(hooks: readonly Hook[], target: Target): Hook[] {
   const changed = new Map<Hook, Hook>();
   for (const [event, split] of Object.entries(target.provider.split ?? {})) {
     const whole = encodeEvent(event, target).map(native => decodeSplit(native, undefined, target)?.elements);
-    if (split.gap !== undefined || whole.length < 2) continue;
+    if (split.gap !== undefined || split.every !== undefined || whole.length < 2) continue;
     for (const same of alike(hooks.filter(hook => hook.event === event))) {
       const [first] = same;
       const isWhole =
@@ -327,11 +346,19 @@ export function verify(
   target: Target,
 ): string | undefined {
   const { provider, layout } = target;
-  const read: Hook[] = [];
+  const hasMatchers = layout.matching.how !== 'none' || provider.split !== undefined;
+  const found: Meant[] = [];
   for (const file of files) {
-    const decoded = decode(file.text, file.path, target);
-    if (!decoded.ok) return `the result cannot be read again: ${decoded.why}`;
-    read.push(...decoded.manifest.hooks);
+    const read = layout.read(file.text, file.path);
+    if (!read.ok) return `the result cannot be read again: ${read.why}`;
+    for (const entry of read.entries) {
+      const hook = decodeEntry(entry, target, () => {});
+      if (hook === undefined) continue;
+      const { event, handler, matcher } = hook;
+      const elements = hasMatchers ? elementsOf(matcher) : undefined;
+      const names = filterIn(event, entry.matcher, target) ?? namesOf(event, elements, target, entry.event);
+      found.push({ native: entry.event, handler: handlerKey(handler), names });
+    }
   }
   const meant = hooks.flatMap(({ hook, places }) =>
     places.map(({ native, event, matcher, elements }): Meant => {
@@ -339,24 +366,24 @@ export function verify(
       // A pattern is written unchanged, and reading it may return a list of names.
       const isPattern = matcher !== undefined && elements?.some(each => typeof each === 'object' && 'pattern' in each);
       const meant = isPattern ? elementsOf(decodeMatcher(matcher, target)) : elements;
-      return { event: read, handler: handlerKey(hook.handler), names: namesOf(read, meant, target, native) };
+      const names = filterIn(event, matcher, target) ?? namesOf(read, meant, target, native);
+      return { native, handler: handlerKey(hook.handler), names };
     }),
   );
-  const hasMatchers = layout.matching.how !== 'none' || provider.split !== undefined;
-  const found = read.map(({ event, handler, matcher }): Meant => {
-    const elements = hasMatchers ? elementsOf(matcher) : undefined;
-    return { event, handler: handlerKey(handler), names: namesOf(event, elements, target) };
-  });
-  const wanted = atoms(meant);
-  const got = atoms(found);
-  for (const [event, names] of wanted) {
-    const others = got.get(event) ?? [];
-    if (names.join('\n') !== others.join('\n'))
-      return `the hooks of ${event} are read again as others than were meant (${others.length} for ${names.length})`;
+  const wanted = sequences(meant);
+  const got = sequences(found);
+  for (const [native, atoms] of wanted) {
+    const others = got.get(native) ?? [];
+    if (atoms.join('\n') !== others.join('\n'))
+      return `the hooks of ${native} are read again as others than were meant (${others.length} for ${atoms.length})`;
   }
-  const more = [...got.keys()].find(event => !wanted.has(event));
+  const more = [...got.keys()].find(native => !wanted.has(native));
   return more === undefined ? undefined : `hooks of ${more} are read again that were not meant`;
 }
+
+/** Returns the filter of an event of files; undefined for other events. */
+const filterIn = (event: string, matcher: string | undefined, { provider, layout }: Target): string[] | undefined =>
+  layout.fileFilter !== undefined && provider.fileFilters?.includes(event) ? [matcher ?? '*'] : undefined;
 
 /** A native name can stand for two events, and `decode` reads one of them. */
 function readAs(native: string, event: string, target: Target): string {
@@ -368,25 +395,28 @@ const handlerKey = ({ type, command, url, prompt }: Handler): string =>
   JSON.stringify([type, command ?? null, url ?? null, prompt ?? null]);
 
 interface Meant {
-  readonly event: string;
+  readonly native: string;
   readonly handler: string;
   readonly names: string[];
 }
 
-/** Returns, by event, the handlers and their tools in order. Entries that differ only in their matchers are joined. */
-function atoms(hooks: readonly Meant[]): Map<string, string[]> {
-  const found = new Map<string, Map<string, string[]>>();
-  for (const { event, handler, names } of hooks) {
-    const ofEvent = found.get(event) ?? new Map<string, string[]>();
-    found.set(event, ofEvent);
-    const others = ofEvent.get(handler) ?? [];
-    others.push(...names);
-    ofEvent.set(handler, others);
+/**
+ * Returns, by native event, the handlers and their tools in order. Neighbours that differ only in their matchers are
+ * joined. Handlers of two native events have no order: an agent runs each event on its own.
+ */
+function sequences(entries: readonly Meant[]): Map<string, string[]> {
+  const found = new Map<string, Meant[]>();
+  for (const entry of entries) {
+    const ofEvent = found.get(entry.native) ?? [];
+    found.set(entry.native, ofEvent);
+    const last = ofEvent.at(-1);
+    if (last?.handler === entry.handler) last.names.push(...entry.names);
+    else ofEvent.push({ ...entry, names: [...entry.names] });
   }
   return new Map(
-    [...found].map(([event, handlers]) => [
-      event,
-      [...handlers].map(([handler, names]) => `${handler} ${names.sort().join(' ')}`),
+    [...found].map(([native, atoms]) => [
+      native,
+      atoms.map(({ handler, names }) => `${handler} ${names.sort().join(' ')}`),
     ]),
   );
 }

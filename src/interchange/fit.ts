@@ -3,14 +3,16 @@
  * author (or the safe default) is applied. The result is written without further changes, and each difference is a
  * loss.
  */
-import { isObject, shown, type Values } from '../standards/wording.ts';
+import { isObject, type Values } from '../standards/wording.ts';
+import { addFieldLosses } from './field-losses.ts';
 import { capabilitiesOf, has, onlyBlocks, supportOf } from './hook-capabilities.ts';
 import { type AddLoss, type Loss, lossAdder, type NewLoss } from './losses.ts';
 import { type Handler, type Hook, type Manifest, nameOf } from './manifest.ts';
 import { ownData, type Place, placesOf } from './native-places.ts';
+import { withProjectVariables } from './project-variables.ts';
 import type { Provider, Target } from './provider.ts';
 import { blocking as blockingCommand, request, softened } from './replacement-commands.ts';
-import { type Capability, capabilities, capabilityNames, defaultStrategy, type Strategy } from './vocabulary.ts';
+import { type Capability, capabilities, defaultStrategy, type Strategy } from './vocabulary.ts';
 
 export interface Fitted {
   /** The hook's place in the manifest. */
@@ -50,11 +52,12 @@ function pathLoss(hooks: readonly Fitted[], { provider }: Target): Loss | undefi
   return { kind: 'semantic_approximation', severity: 'info', field: 'handler.command', message, suggestion };
 }
 
-function fitHook(hook: Hook, target: Target, addLoss: AddLoss): Omit<Fitted, 'index'> | undefined {
-  const places = placesOf(hook, target, addLoss);
+function fitHook(given: Hook, target: Target, addLoss: AddLoss): Omit<Fitted, 'index'> | undefined {
+  const places = placesOf(given, target, addLoss);
   if (places.length === 0) return undefined;
+  const hook = withProjectVariables(given, target.provider, addLoss);
   const strategy = strategyFor(hook, target, addLoss);
-  addFieldLosses(hook, target, addLoss);
+  addFieldLosses(hook, target.provider, addLoss);
   if (strategy === 'exclude') return undefined;
   if (strategy === 'block') return blocked(hook, places, target, addLoss);
   addBlockingLosses(hook, places, target, addLoss);
@@ -199,11 +202,19 @@ function addBlockingLosses(hook: Hook, places: readonly Place[], target: Target,
     if (hook.blocking !== true || effect !== 'observe' || placed !== event) continue;
     addLoss({
       kind: 'blocking_not_honoured',
-      severity: 'warning',
+      severity: 'error',
       message: `${native} of ${provider.title} cannot be blocked: the hook can only observe it`,
     });
   }
-  if (hook.blocking === true && remark?.kind === 'blocking_may_not_work') addLoss({ ...remark, severity: 'warning' });
+  const mayBlock = hook.blocking === true && places.some(({ effect }) => effect !== 'observe');
+  if (mayBlock && remark?.kind === 'blocking_may_not_work') addLoss({ ...remark, severity: 'warning' });
+  if (mayBlock && hook.handler.async === true && has('async_execution', target))
+    addLoss({
+      kind: 'blocking_not_honoured',
+      severity: 'error',
+      field: 'handler.async',
+      message: `${provider.title} does not wait for a hook with async: it cannot block`,
+    });
 }
 
 /** Returns the handler with the fields that the target can hold; undefined if the target cannot run it. */
@@ -235,7 +246,11 @@ function fittedHandler(hook: Hook, target: Target, addLoss: AddLoss): Handler | 
       field: 'handler.timeout_action',
       message: `${provider.title} continues an action when its hook times out: timeout_action is not carried over`,
     });
-  if (handler.status_message !== undefined && fields.status_message) kept.status_message = handler.status_message;
+  if (handler.status_message !== undefined) {
+    const message = `${provider.title} shows no message while a hook runs: status_message is not carried over`;
+    if (fields.status_message) kept.status_message = handler.status_message;
+    else addLoss({ kind: 'field_dropped', severity: 'info', field: 'handler.status_message', message });
+  }
   if (isCommand || !isCarried) Object.assign(kept, commandFields(handler, target, addLoss));
   addUnknownFields(handler, addLoss);
   return kept as unknown as Handler;
@@ -345,64 +360,6 @@ function platformThere({ command, platform = {} }: Handler, target: Target, addL
     ...(Object.keys(kept).length === 0 ? {} : { platform: kept }),
   };
 }
-
-/** Adds losses for the fields beside the handler that a native file cannot hold. */
-function addFieldLosses(hook: Hook, target: Target, addLoss: AddLoss): void {
-  const { slug, title } = target.provider;
-  for (const [other, data] of Object.entries(hook.provider_data ?? {}))
-    if (other !== slug && Object.keys(data).some(key => !['event', 'spelling'].includes(key)))
-      addLoss({
-        kind: 'field_dropped',
-        severity: 'info',
-        field: `provider_data.${other}`,
-        message: `provider_data.${other} is not for ${title}`,
-      });
-  for (const [other, data] of Object.entries(hook.provider_data ?? {}))
-    if (other !== slug) addProviderDataLosses(hook, other, data, title, addLoss);
-  for (const field of Object.keys(hook))
-    if (!hookFields.includes(field))
-      addLoss({
-        kind: 'field_dropped',
-        severity: 'info',
-        field,
-        message: `${field} is not a field of the format: not carried over`,
-      });
-  for (const word of Object.keys(hook.degradation ?? {}))
-    if (!(capabilityNames as readonly string[]).includes(word))
-      addLoss({
-        kind: 'field_dropped',
-        severity: 'info',
-        field: `degradation.${word}`,
-        message: `${word} is an unknown capability: its fallback was not checked`,
-      });
-}
-
-/** Keys of `provider_data` that limit when a hook runs. On another target, the hook runs without these limits. */
-const narrowing = ['matcher', 'patterns', 'toolTypes', 'if', 'commandRegex'];
-
-/** Adds losses for data of another provider that changes when the hook runs. */
-function addProviderDataLosses({ handler }: Hook, other: string, data: Values, title: string, addLoss: AddLoss): void {
-  const { only } = data;
-  for (const key of narrowing)
-    if (data[key] !== undefined && data[key] !== '')
-      addLoss({
-        kind: 'matcher_not_honoured',
-        severity: 'warning',
-        field: `provider_data.${other}.${key}`,
-        message: `its ${key} at ${other} (${shown(data[key])}) does not concern tools: on ${title} the hook runs without it`,
-      });
-  if (typeof only === 'string' && only !== 'command')
-    addLoss({
-      kind: 'semantic_approximation',
-      severity: 'warning',
-      field: `provider_data.${other}.only`,
-      message: `${handler.command} was written only for ${only}`,
-    });
-}
-
-const hookFields = [
-  ...['name', 'event', 'matcher', 'handler', 'blocking', 'degradation', 'provider_data', 'capabilities'],
-];
 
 /** Returns the provider's own keys that may be written. Adds a loss for each key that is left out or suspicious. */
 export function rendered(

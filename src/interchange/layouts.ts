@@ -1,5 +1,5 @@
 /** The shapes of native files. The layout of a provider selects one of them and states its differences. */
-import { stripComments } from 'jsonc-parser';
+import { createScanner, stripComments } from 'jsonc-parser';
 import { jsonPointer, parseJson, positionsIn, skipBlank } from '../lib/json-position.ts';
 import { isObject, kindOf, plain, type Values } from '../standards/wording.ts';
 import type { Entry, Layout, NativeFile, Read } from './provider.ts';
@@ -71,6 +71,23 @@ export function loose(path: string): Shape {
   };
 }
 
+/** Files whose members are events with groups: `{Event: [{matcher, hooks: [handler]}]}`. */
+export function groupedAtTop(path: string): Shape {
+  const { write } = grouped(path);
+  return {
+    read(text) {
+      const read = readNative(text);
+      if (!read.ok) return read;
+      const found = eventsIn(read.value, groupedEntries);
+      return typeof found === 'string' ? { ok: false, why: found } : { ok: true, ...found, file: {} };
+    },
+    write(entries, file) {
+      const [written] = write(entries, file);
+      return [jsonFile(path, (JSON.parse(written?.text ?? '{}') as Values).hooks)];
+    },
+  };
+}
+
 /** One list, in which each handler names its event: `{hooks: [{trigger, command}]}`. */
 export function listed(path: string, keys: { readonly event: string; readonly matcher: string }): Shape {
   return {
@@ -127,7 +144,7 @@ export function readNative(
   // A native file can be many times as long as its manifest.
   const most = 16 * MOST_CHARACTERS;
   if (text.length > most) return { ok: false, why: `longer than ${most} characters` };
-  const bare = /\/[/*]/.test(text) ? stripComments(text, ' ') : text;
+  const bare = withoutTrailingCommas(/\/[/*]/.test(text) ? stripComments(text, ' ') : text);
   const read = parseJson(bare, { start: bare.charCodeAt(0) === 0xfeff ? 1 : 0 });
   const at = positionsIn(text);
   if (!read.ok) return { ok: false, why: `not JSON: ${read.why}`, ...at(read.offset) };
@@ -139,6 +156,26 @@ export function readNative(
   return isObject(read.value)
     ? { ok: true, value: read.value }
     : { ok: false, why: `it is ${kindOf(read.value)}, not an object` };
+}
+
+// The const enums of jsonc-parser cannot be imported under isolatedModules.
+const token = { closingBrace: 2, closingBracket: 4, comma: 5, lineBreak: 14, blank: 15, end: 17 };
+
+/** Replaces commas before a closing bracket by blanks, as editors and agents allow them. All offsets stay. */
+function withoutTrailingCommas(text: string): string {
+  if (!/,\s*[}\]]/.test(text)) return text;
+  const scanner = createScanner(text, false);
+  const commas: number[] = [];
+  let last = token.end;
+  let commaAt = 0;
+  for (let kind: number = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
+    if (kind === token.lineBreak || kind === token.blank) continue;
+    if (last === token.comma && (kind === token.closingBrace || kind === token.closingBracket)) commas.push(commaAt);
+    if (kind === token.comma) commaAt = scanner.getTokenOffset();
+    last = kind;
+  }
+  const pieces = commas.map((at, i) => text.slice(i === 0 ? 0 : (commas[i - 1] ?? 0) + 1, at));
+  return [...pieces, text.slice(commas.length === 0 ? 0 : (commas.at(-1) ?? 0) + 1)].join(' ');
 }
 
 type EntriesOf = (event: string, item: Values) => Entry[];

@@ -20,6 +20,8 @@ export interface Loss {
 export type LossKind =
   | `capability:${string}`
   | 'event_unsupported'
+  | 'odd_input'
+  | 'registry_differs'
   | 'event_unknown'
   | 'blocking_not_honoured'
   | 'blocking_may_not_work'

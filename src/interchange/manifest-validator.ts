@@ -1,5 +1,6 @@
 /** Validates texts against the Hook Interchange Format: manifests in JSON and in YAML. */
 import type { Position } from '../lib/json-position.ts';
+import { nearest } from '../lib/nearest.ts';
 import { eventsValidation } from '../standards/events-text.ts';
 import type { Asked, Standard, Validation } from '../standards/validation.ts';
 import {
@@ -121,6 +122,8 @@ function hookRemark(issue: Issue, path: ['hooks', number, ...(string | number)[]
   const rule = place === 'degradation' ? 'hook/degradation' : ofType;
   if (issue.code === 'invalid_value' && typeof actual === 'string')
     return { rule, path, why: `${field}: ${notOneOf(actual, issue.values)}` };
+  if (isHandler && field === 'handler.command' && typeof actual === 'string')
+    return { rule: 'handler/required', path, why: 'handler.command is blank: there is nothing to run' };
   if (issue.code === 'too_small' && typeof actual === 'number')
     return { rule: 'handler/type', path, why: `${field} is negative` };
   const why =
@@ -164,10 +167,18 @@ function judgeNames(
 function judgeEvent({ event, blocking, matcher }: Values, known: Known | undefined, add: Add): void {
   if (typeof event !== 'string' || event === '') return;
   if (known && ![coreEvents, extendedEvents].some(table => Object.hasOwn(table, event)) && !known.events.has(event))
-    add('hook/event', ['event'], `${shown(event)} is an event of no registry`);
+    add('hook/event', ['event'], `${shown(event)} is an event of no registry${spellingHint(event, known)}`);
   if (blocking === true && observed.includes(event)) add('hook/blocking', ['blocking'], `${event} can only be watched`);
   if (matcher !== undefined && matcher !== null && !isToolEvent(event))
     add('matcher/idle', ['matcher'], `${event} is no event of a tool`);
+}
+
+/** The format's name for an event that is spelled as an agent spells it, or nearly as the format does. */
+function spellingHint(event: string, { eventOf, events }: Known): string {
+  const native = eventOf?.(event);
+  if (native !== undefined) return `: it is the name of an agent; the format calls it ${native}`;
+  const near = nearest(event, [...Object.keys(coreEvents), ...Object.keys(extendedEvents), ...events]);
+  return near === undefined ? '' : `: did you mean ${near}?`;
 }
 
 /** Events that no hook can stop, because they report something that has happened. */
@@ -211,8 +222,8 @@ function judgeHandler(handler: Values, path: (string | number)[], spec: unknown)
   if (type === 'prompt' && prompt === undefined) add('handler/expected', [], 'prompt without a prompt');
   if (typeof type === 'string' && type !== '' && !['command', 'http', 'prompt', 'agent'].includes(type))
     add('handler/unknown', ['type'], `${shown(type)} is no type of handler`);
-  if (typeof cwd === 'string' && /^([/\\~]|[A-Za-z]:|\.\.([/\\]|$))/.test(cwd))
-    add('handler/folder', ['cwd'], `cwd is ${shown(cwd)}, outside of the project`);
+  if (typeof cwd === 'string' && leavesProject(cwd))
+    add('handler/folder', ['cwd'], `cwd is ${shown(cwd)}, outside of the project: name a folder from its root`);
   if (type === 'http') judgeHeaders(handler.headers, add);
   if (type === 'prompt' || type === 'agent') add('handler/model', ['type'], `${shown(type)} asks a model`);
   const mac = spec === 'hooks/1.0' ? ['osx', 'darwin'] : ['darwin', 'osx'];
@@ -220,6 +231,18 @@ function judgeHandler(handler: Values, path: (string | number)[], spec: unknown)
     if (!['windows', 'linux', ...mac].includes(system))
       add('handler/platform', ['platform', system], `${shown(system)} is no system`);
   return remarks;
+}
+
+/** Returns true for an absolute path, and for one whose `..` lead above the root of the project. */
+function leavesProject(cwd: string): boolean {
+  if (/^([/\\~]|[A-Za-z]:)/.test(cwd)) return true;
+  let depth = 0;
+  for (const part of cwd.split(/[/\\]/)) {
+    if (part === '..') depth -= 1;
+    else if (part !== '' && part !== '.') depth += 1;
+    if (depth < 0) return true;
+  }
+  return false;
 }
 
 function judgeHeaders(headers: unknown, add: Add): void {

@@ -59,7 +59,7 @@ const texts = z.record(z.string(), z.string());
 /** `misshapen` checks the shape of a matcher, because a zod union would report all its alternatives. */
 const handler = z.looseObject({
   type: z.string().min(1),
-  command: z.string().min(1).optional(),
+  command: z.string().regex(/\S/).optional(),
   platform: z
     .looseObject({
       windows: z.string().optional(),

@@ -36,8 +36,7 @@ export function encodeMatcher(matcher: Matcher | undefined, target: Target): Enc
   });
   if (elements.length === 0) losses.push(lost('matcher_not_honoured', 'an empty array of matchers matches nothing'));
   const { how, listsNames } = layout.matching;
-  if (how !== 'expression' || written.length === 0)
-    return { matchers: written.map(({ element, text }) => native(text, [element])), losses };
+  if (how !== 'expression' || written.length === 0) return { matchers: eachOf(written), losses };
   return {
     matchers: [
       native(
@@ -47,6 +46,13 @@ export function encodeMatcher(matcher: Matcher | undefined, target: Target): Enc
     ],
     losses,
   };
+}
+
+/** Returns one matcher for each native name. Tools that share a name share its matcher: otherwise the hook runs twice. */
+function eachOf(written: readonly { element: Element; text: string }[]): NativeMatcher[] {
+  const found = new Map<string, Element[]>();
+  for (const { element, text } of written) found.set(text, [...(found.get(text) ?? []), element]);
+  return [...found].map(([text, elements]) => native(text, elements));
 }
 
 /** An empty pattern matches every tool, which is written as no matcher. */
@@ -247,9 +253,13 @@ export function decodeSplit(
   native: string,
   matcher: string | undefined,
   target: Target,
-): { event: string; elements: readonly Element[] } | undefined {
+): { event: string; elements: readonly Element[] | undefined } | undefined {
   for (const [event, split] of Object.entries(target.provider.split ?? {})) {
     if (split.late?.includes(native) || !encodeEvent(event, target).includes(native)) continue;
+    if (native === split.every) {
+      const found = matcher === undefined ? undefined : elementsOf(decodeMatcher(matcher, target));
+      return { event, elements: found };
+    }
     const tools = (Object.entries(split.tools) as [Tool, string][]).filter(([, name]) => name === native);
     if (tools.length > 0) return { event, elements: tools.map(([tool]) => tool) };
     if (split.mcp !== native) continue;

@@ -15,7 +15,7 @@ export interface Provider {
   /** The facts of each version of the registries; missing if that version does not have the provider. */
   readonly registry: Readonly<Partial<Record<RegistryVersion, Facts>>>;
   /** Differences between the product and the newest registry. They are used only if the caller asks for them. */
-  readonly product?: (Partial<Facts> & { readonly matching?: Matching }) | undefined;
+  readonly product?: Product | undefined;
   /** Other native names that are read. */
   readonly also?: {
     readonly events?: Readonly<Record<string, string>> | undefined;
@@ -29,8 +29,14 @@ export interface Provider {
   readonly otherMatchers?: readonly string[] | undefined;
   /** Canonical events whose matcher is a pattern of file names. */
   readonly fileFilters?: readonly string[] | undefined;
+  /** Tools of the vocabulary that are one tool of the product under several names. */
+  readonly oneTool?: readonly Tool[] | undefined;
   /** The known keys in `provider_data` with their types. Values of other keys are written unchanged. */
   readonly data?: Readonly<Record<string, 'string' | 'boolean' | 'number' | 'path' | 'command'>> | undefined;
+  /** Variables of the environment that hold the folder of the project; the first one is written. */
+  readonly projectVariables?: readonly string[] | undefined;
+  /** Canonical events where plain text on standard output is added to the context. */
+  readonly plainContext?: readonly string[] | undefined;
   /** Remarks about single events. */
   readonly remarks?: Readonly<Record<string, Remark>> | undefined;
   /** The format in which the product reads the output of a hook. */
@@ -41,10 +47,18 @@ export interface Provider {
   readonly layouts: Readonly<Record<string, Layout>>;
 }
 
+/** What today's product does, where it differs from the newest registry. An event without native names is unknown. */
+export interface Product extends Partial<Facts> {
+  readonly matching?: Matching | undefined;
+  readonly split?: Provider['split'];
+  /** The layout that today's product reads. */
+  readonly layout?: string | undefined;
+}
+
 export interface Facts {
   /** The native names by canonical event; the first one is written. */
   readonly events: Readonly<Record<string, readonly string[]>>;
-  readonly tools: Readonly<Partial<Record<Tool, string>>>;
+  readonly tools: Readonly<Partial<Record<Tool, string | undefined>>>;
   readonly mcp: McpForm | undefined;
   readonly supports: Readonly<Record<Capability, Support>>;
   /** The effect of a block by event. On other events a hook can only watch. */
@@ -66,6 +80,8 @@ export interface McpForm {
 
 /** The split of a canonical event: its native event per tool, and the losses. */
 export interface Split {
+  /** The native event of every tool, whose matcher names the tool. It is used for tools without an event of their own. */
+  readonly every?: string | undefined;
   readonly tools: Readonly<Partial<Record<Tool, string>>>;
   readonly mcp: string | undefined;
   /** Native events that fire after the action, although the canonical event fires before it. */
@@ -90,6 +106,8 @@ export interface Layout {
   readonly isFile: RegExp;
   readonly fields: HandlerFields;
   readonly matching: Matching;
+  /** The form of a filter of files; without it, any text is written unchanged. */
+  readonly fileFilter?: 'glob' | 'expression' | undefined;
   /** The path in a release other than that of the registries, with the facts of that release. */
   readonly facts?: Partial<Facts> | undefined;
   /** Keys of a group and of the whole file that belong to hooks. */
@@ -165,6 +183,10 @@ export interface Target {
   readonly layout: Layout;
   /** Hooks that must not block are softened. */
   readonly softens: boolean;
+  /** The same target by the registry alone, if this one follows the product. */
+  readonly registry?: Target | undefined;
+  /** The version of the registry. */
+  readonly version: RegistryVersion;
 }
 
 export interface Choice {
@@ -180,21 +202,27 @@ export function targetOf(provider: Provider, choice: Choice = {}): Target | { wh
   const version = choice.registry ?? LATEST;
   const facts = provider.registry[version];
   if (facts === undefined) return { why: `${provider.title} is not in the registries of ${version}` };
-  const [first = ''] = Object.keys(provider.layouts);
-  const name = choice.layout ?? first;
+  const product = choice.products ? provider.product : undefined;
+  const name = choice.layout ?? product?.layout ?? Object.keys(provider.layouts)[0] ?? '';
   const layout = Object.hasOwn(provider.layouts, name) ? provider.layouts[name] : undefined;
   if (layout === undefined)
     return { why: `${provider.title} has no layout ${name}; known: ${Object.keys(provider.layouts).join(', ')}` };
   const softens = choice.softens === true;
-  const there = together(facts, layout.facts);
-  if (!choice.products || provider.product === undefined) return { provider, layout, softens, facts: there };
-  const { matching = layout.matching, ...product } = provider.product;
+  if (product === undefined) return { provider, layout, softens, version, facts: together(facts, layout.facts) };
+  const { matching = layout.matching, split = provider.split } = product;
   return {
-    provider,
+    provider: { ...provider, split },
     softens,
     layout: { ...layout, matching },
     facts: together(together(facts, product), layout.facts),
+    version,
+    ...registryOf(provider, choice),
   };
+}
+
+function registryOf(provider: Provider, choice: Choice): { registry?: Target } {
+  const found = targetOf(provider, { ...choice, products: false });
+  return 'why' in found ? {} : { registry: found };
 }
 
 function together(facts: Facts, more: Partial<Facts> = {}): Facts {

@@ -48,6 +48,10 @@ const toolEvents = [
 ];
 export const isToolEvent = (event: string): boolean => toolEvents.includes(event);
 
+/** Events of files. Their matchers are patterns of paths. */
+export const isFileEvent = (event: string): boolean =>
+  ['file_changed', 'file_saved', 'file_created', 'file_deleted'].includes(event);
+
 export const tools = [
   'shell',
   'file_read',
@@ -90,6 +94,8 @@ export const defaultStrategy = (capability: string): Strategy =>
 export interface Known {
   readonly events: ReadonlySet<string>;
   readonly providers: ReadonlySet<string>;
+  /** Returns the event that an agent calls so; undefined if no agent has it. */
+  eventOf?(native: string): string | undefined;
   /** Returns the reason why a text is not a valid pattern. */
   patternError(pattern: string): string | undefined;
 }

@@ -79,7 +79,7 @@ describe('convert', () => {
 
     it('are left out, and the output counts them', async () => {
       const file = put('both/.claude/settings.json', settings(ours, theirs));
-      const { code, out, err } = await ran('convert', '--to', 'cursor', file);
+      const { code, out, err } = await ran('convert', '--to', 'codex', file);
       expect(code).toBe(0);
       expect(out).toContain('make lint');
       expect(out).not.toContain('otel-hooks');
@@ -165,7 +165,7 @@ describe('convert', () => {
       to: 'factory-droid',
       registry: '2026.04',
     });
-    expect(result.hooks.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['keep', 'block', 'keep']);
+    expect(result.hooks.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['keep', 'keep', 'keep']);
     expect(result.files[0].path).toBe('.factory/settings.json');
     expect(result.losses[0]).toMatchObject({
       hook: 1,
@@ -202,12 +202,25 @@ describe('convert', () => {
     );
   });
 
-  it('converts by the registry of the draft, and by the present behaviour of products', async () => {
-    const native = async (...words: string[]) => JSON.parse((await ran('convert', ...words, 'hook.yaml')).out).hooks;
-    expect(Object.keys(await native('--to', 'kiro'))).toEqual(['preToolUse']);
+  it('converts by the present behaviour of products, and by a registry on request', async () => {
+    const result = (...words: string[]) => ran('convert', ...words, 'hook.yaml');
+    const native = async (...words: string[]) => JSON.parse((await result(...words)).out).hooks;
+    expect((await native('--to', 'kiro')).map(({ trigger }: { trigger: string }) => trigger)).toEqual([
+      'PreToolUse',
+      'PreToolUse',
+      'SessionStart',
+    ]);
+    expect(Object.keys(await native('--to', 'kiro', '--registry', '2026.04'))).toEqual(['preToolUse']);
     expect(Object.keys(await native('--to', 'kiro', '--registry', '2026.03'))).toEqual(['preToolUse', 'agentSpawn']);
-    expect((await native('--to', 'droid')).PreToolUse[0].matcher).toBe('Bash');
-    expect((await native('--to', 'droid', '--products')).PreToolUse[0].matcher).toBe('Execute');
+    expect((await native('--to', 'droid')).PreToolUse[0].matcher).toBe('Execute');
+    expect((await native('--to', 'droid', '--registry', '2026.04')).PreToolUse[0].matcher).toBe('Bash');
+    expect((await native('--to', 'droid', '--registry', '2026.04', '--products')).PreToolUse[0].matcher).toBe(
+      'Execute',
+    );
+    expect((await result('--to', 'droid')).err).toContain(
+      `the registry 2026.04 has PreToolUse "Bash" (can be stopped) of Factory Droid; today's product has PreToolUse "Execute"`,
+    );
+    expect((await result('--to', 'droid', '--registry', '2026.04')).err).not.toContain('registry_differs');
     expect(await native('--to', 'gemini-cli', '--layout', 'published')).toHaveLength(3);
   });
 

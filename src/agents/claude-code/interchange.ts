@@ -73,9 +73,13 @@ export const interchange: Provider = {
       blocks: { ...draft.blocks, permission_request: 'prevent' },
     },
   },
+  // The matrix of the format has no row for these events.
+  product: { blocks: { subagent_stop: 'retry', before_compact: 'prevent' } },
   answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
   also: { tools: { Task: 'agent' } },
   data: { shell: 'string', if: 'string', once: 'boolean', asyncRewake: 'boolean' },
+  projectVariables: ['CLAUDE_PROJECT_DIR'],
+  plainContext: ['session_start', 'before_prompt'],
   layouts: {
     native: {
       title: 'settings file',

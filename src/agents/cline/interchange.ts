@@ -32,6 +32,7 @@ export const interchange: Provider = {
       blocks: { before_tool_execute: 'prevent', before_prompt: 'prevent', session_start: 'prevent' },
     },
   },
+  product: { events: { notification: [] } },
   remarks: {
     session_start: {
       kind: 'semantic_approximation',

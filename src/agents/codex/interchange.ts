@@ -43,10 +43,14 @@ export const interchange: Provider = {
       subagent_stop: ['SubagentStop'],
       permission_request: ['PermissionRequest'],
     },
+    // Matchers of apply_patch may name it Write or Edit.
+    tools: { file_write: 'Write', file_edit: 'Edit', agent: 'Agent' },
+    blocks: { subagent_stop: 'retry', permission_request: 'prevent' },
     mcp: { before: 'mcp__', between: '__' },
     // Handlers that ask a model are parsed but never run.
     supports: { ...nothing, structured_output: 'yes', input_rewrite: 'yes', async_execution: 'yes' },
   },
+  oneTool: ['file_write', 'file_edit'],
   answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
   also: {
     events: {
@@ -60,12 +64,16 @@ export const interchange: Provider = {
     tools: {
       read_file: 'file_read',
       apply_patch: ['file_write', 'file_edit'],
+      Write: 'file_write',
+      Edit: 'file_edit',
+      Agent: 'agent',
       grep_files: 'search',
       web_search: 'web_search',
       spawn_agent: 'agent',
     },
   },
   data: { commandWindows: 'command', additionalContextLimit: 'number', scope: 'string' },
+  plainContext: ['session_start', 'before_prompt', 'subagent_start'],
   layouts: {
     native: {
       title: 'hooks file',

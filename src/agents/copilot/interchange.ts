@@ -48,7 +48,7 @@ export const copilotCli: Provider = {
       permission_request: ['permissionRequest'],
       notification: ['notification'],
     },
-    blocks: { agent_stop: 'retry', subagent_stop: 'retry' },
+    blocks: { agent_stop: 'retry', subagent_stop: 'retry', permission_request: 'prevent' },
     supports: { ...cliDraft.supports, custom_env: 'yes' },
     // The pattern has to match the whole name.
     matching: { how: 'expression' },
@@ -131,6 +131,7 @@ export const vsCodeCopilot: Provider = {
   title: 'Copilot in VS Code',
   checked: '2026-11-18',
   registry: { '2026.03': codeDraft, '2026.04': codeDraft },
+  product: { blocks: { before_prompt: 'observe', subagent_stop: 'retry' } },
   answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
   remarks: {
     before_prompt: {

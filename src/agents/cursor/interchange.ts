@@ -64,11 +64,48 @@ export const interchange: Provider = {
       blocks: { ...draft.blocks, before_prompt: 'prevent', session_start: 'prevent' },
     },
   },
-  product: { supports: { ...nothing, structured_output: 'partly', llm_evaluated: 'partly' } },
+  // Its general events of tools came after the registry; their matchers name the kind of the tool.
+  product: {
+    events: {
+      before_tool_execute: ['preToolUse', 'beforeShellExecution', 'beforeMCPExecution', 'beforeReadFile'],
+      after_tool_execute: ['postToolUse', 'afterShellExecution', 'afterMCPExecution', 'afterFileEdit'],
+      before_compact: ['preCompact'],
+      before_model: [],
+      before_tool_selection: [],
+    },
+    tools: {
+      shell: 'Shell',
+      file_read: 'Read',
+      file_write: 'Write',
+      file_edit: 'Write',
+      search: 'Grep',
+      find: undefined,
+      web_search: 'WebSearch',
+      web_fetch: 'WebFetch',
+      agent: 'Task',
+    },
+    split: {
+      before_tool_execute: {
+        every: 'preToolUse',
+        tools: { shell: 'beforeShellExecution', file_read: 'beforeReadFile' },
+        mcp: 'beforeMCPExecution',
+        namesMcp: true,
+      },
+      after_tool_execute: {
+        every: 'postToolUse',
+        tools: { shell: 'afterShellExecution', file_write: 'afterFileEdit', file_edit: 'afterFileEdit' },
+        mcp: 'afterMCPExecution',
+        namesMcp: true,
+      },
+    },
+    supports: { ...nothing, structured_output: 'partly', input_rewrite: 'partly', llm_evaluated: 'partly' },
+    // Cursor waits for no hook of sessionStart.
+    blocks: { session_start: 'observe', subagent_start: 'prevent', subagent_stop: 'retry' },
+  },
   answers: 'permission, user_message and agent_message',
   also: {
     events: { preToolUse: 'before_tool_execute', postToolUse: 'after_tool_execute', preCompact: 'before_compact' },
-    tools: { Shell: 'shell', Read: 'file_read', Write: 'file_write' },
+    tools: { Shell: 'shell', Read: 'file_read', Write: ['file_write', 'file_edit'] },
   },
   split: {
     before_tool_execute: {
@@ -102,6 +139,7 @@ export const interchange: Provider = {
       message: 'a prompt that a hook refuses may stay in later requests of Cursor to the model',
     },
   },
+  projectVariables: ['CURSOR_PROJECT_DIR', 'CLAUDE_PROJECT_DIR'],
   layouts: {
     native: {
       ...shape,

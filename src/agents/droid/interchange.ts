@@ -2,8 +2,13 @@
  * Factory Droid's hooks in terms of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of
  * autumn 2026.
  */
-import { grouped } from '../../interchange/layouts.ts';
-import { nothing, type Provider } from '../../interchange/provider.ts';
+import { grouped, groupedAtTop } from '../../interchange/layouts.ts';
+import { type Layout, nothing, type Provider } from '../../interchange/provider.ts';
+
+const shape: Pick<Layout, 'matching' | 'fields'> = {
+  matching: { how: 'expression', listsNames: true, anyMcp: 'mcp__.*' },
+  fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 's' } },
+};
 
 export const interchange: Provider = {
   slug: 'factory-droid',
@@ -39,19 +44,32 @@ export const interchange: Provider = {
     },
   },
   product: {
+    events: { subagent_start: [], notification: ['Notification'] },
+    blocks: { subagent_stop: 'retry' },
     tools: { shell: 'Execute', file_write: 'Create', web_fetch: 'FetchUrl', agent: 'Task' },
     supports: { ...nothing, structured_output: 'yes', input_rewrite: 'yes' },
   },
   answers: 'hookSpecificOutput with permissionDecision and additionalContext',
-  also: { tools: { Execute: 'shell', Create: 'file_write', FetchUrl: 'web_fetch', Task: 'agent' } },
+  also: {
+    events: { Notification: 'notification' },
+    tools: { Execute: 'shell', Create: 'file_write', FetchUrl: 'web_fetch', Task: 'agent' },
+  },
+  projectVariables: ['FACTORY_PROJECT_DIR'],
+  plainContext: ['session_start', 'before_prompt'],
   layouts: {
     native: {
+      ...shape,
       title: 'settings file',
       file: '.factory/settings.json',
       isFile: /(^|[\\/])\.factory[\\/]settings(\.local)?\.json$/,
       ...grouped('.factory/settings.json'),
-      matching: { how: 'expression', listsNames: true, anyMcp: 'mcp__.*' },
-      fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 's' } },
+    },
+    hooks: {
+      ...shape,
+      title: 'hooks file, whose members are the events',
+      file: '.factory/hooks.json',
+      isFile: /(^|[\\/])\.factory[\\/]hooks\.json$/,
+      ...groupedAtTop('.factory/hooks.json'),
     },
   },
 };

@@ -58,6 +58,7 @@ export const interchange: Provider = {
   answers: 'decision, reason and hookSpecificOutput with tool_input and additionalContext',
   also: { tools: { google_search: 'web_search' } },
   data: { name: 'string', description: 'string', sequential: 'boolean' },
+  projectVariables: ['GEMINI_PROJECT_DIR', 'CLAUDE_PROJECT_DIR'],
   layouts: {
     native: {
       title: 'settings file',

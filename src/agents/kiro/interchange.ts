@@ -72,7 +72,16 @@ export const interchange: Provider = {
   title: 'Kiro',
   checked: '2026-11-18',
   registry: { '2026.03': draft, '2026.04': now },
-  product: { events: { session_start: ['agentSpawn'], agent_stop: ['stop'] } },
+  // The file of an agent has five events; all others belong into hooks files.
+  product: {
+    layout: 'v1',
+    events: {
+      session_start: ['agentSpawn'],
+      agent_stop: ['stop'],
+      ...{ file_changed: [], file_created: [], file_deleted: [], before_task: [], after_task: [], manual_trigger: [] },
+    },
+    mcp: { before: '@', between: '/' },
+  },
   spelling: event => event.replace(/[\s_-]/g, '').toLowerCase(),
   also: {
     events: {
@@ -101,6 +110,7 @@ export const interchange: Provider = {
   },
   fileFilters: ['file_changed', 'file_saved', 'file_created', 'file_deleted'],
   data: { cache_ttl_seconds: 'number' },
+  plainContext: ['session_start', 'before_prompt'],
   layouts: {
     native: {
       title: "hooks of an agent's file",
@@ -160,6 +170,7 @@ export const interchange: Provider = {
         return [jsonFile('.kiro/hooks/hooks.json', { version: 'v1', hooks })];
       },
       matching: { how: 'expression' },
+      fileFilter: 'expression',
       fields: { command: 'command', timeout: { name: 'timeout', unit: 's' }, types: { agent: { prompt: 'prompt' } } },
     },
     ide: {
@@ -168,6 +179,8 @@ export const interchange: Provider = {
       isFile: /\.kiro\.hook$/,
       facts: {
         events: {
+          session_start: [],
+          session_end: [],
           before_prompt: ['promptSubmit'],
           agent_stop: ['agentStop'],
           file_changed: ['fileEdited'],
@@ -184,6 +197,7 @@ export const interchange: Provider = {
         const { type: event, patterns, ...narrowed } = fieldsOf(when);
         if (typeof event !== 'string') return { ok: false, why: 'its trigger has no event' };
         const [pattern, ...others] = Array.isArray(patterns) ? patterns : [];
+        // Several patterns have no place in a matcher.
         const isOne = typeof pattern === 'string' && others.length === 0;
         const handler = {
           ...rest,
@@ -211,6 +225,7 @@ export const interchange: Provider = {
         });
       },
       matching: { how: 'none' },
+      fileFilter: 'glob',
       fields: { command: 'command', timeout: { name: 'timeout', unit: 's' }, types: { agent: { prompt: 'prompt' } } },
     },
   },

@@ -56,12 +56,21 @@ export const interchange: Provider = {
       blocks: { ...draft.blocks, permission_request: 'prevent' },
     },
   },
+  product: { blocks: { permission_request: 'observe' } },
+  remarks: {
+    permission_request: {
+      kind: 'blocking_may_not_work',
+      message: 'OpenCode reports permission.asked to plugins, and takes no answer from them',
+    },
+  },
   also: { tools: { websearch: 'web_search', webfetch: 'web_fetch', task: 'agent' } },
+  // The plugin runs commands in the folder of the project.
+  projectVariables: ['PWD'],
   layouts: {
     native: {
       title: 'plugin',
       file: '.opencode/plugins/hooks.js',
-      isFile: /(^|[\\/])opencode[\\/]plugins?[\\/][^\\/]+\.[jt]s$/,
+      isFile: /(^|[\\/])\.?opencode[\\/]plugins?[\\/][^\\/]+\.[jt]s$/,
       matching: { how: 'expression', listsNames: true },
       fields: { command: 'command', timeout: { name: 'timeout', unit: 's' } },
       read,
@@ -159,7 +168,6 @@ async function fire(event, input, output, directory) {
     const answer = code === 0 ? answerIn(out) : {};
     const isDenied = answer.decision === 'deny' || answer.decision === 'ask' || (hook.blocking && code === 2);
     if (isDenied && event === 'tool.execute.before') throw new Error(answer.reason || err.trim() || 'A hook blocked this.');
-    if (isDenied && event === 'permission.asked' && output) output.status = 'deny';
     if (answer.updated_input && output?.args) Object.assign(output.args, answer.updated_input);
   }
 }
@@ -167,7 +175,6 @@ async function fire(event, input, output, directory) {
 export default async ({ directory }) => ({
   'tool.execute.before': (input, output) => fire('tool.execute.before', input, output, directory),
   'tool.execute.after': input => fire('tool.execute.after', input, undefined, directory),
-  'permission.ask': (input, output) => fire('permission.asked', input, output, directory),
   'command.execute.before': input => fire('command.execute.before', input, undefined, directory),
   'command.execute.after': input => fire('command.execute.after', input, undefined, directory),
   'chat.params': input => fire('chat.params', input, undefined, directory),
@@ -175,6 +182,6 @@ export default async ({ directory }) => ({
   'shell.env': input => fire('shell.env', input, undefined, directory),
   'tool.definition': input => fire('tool.definition', input, undefined, directory),
   'experimental.session.compacting': input => fire('experimental.session.compacting', input, undefined, directory),
-  event: ({ event }) => event.type === 'permission.asked' ? undefined : fire(event.type, event.properties ?? {}, undefined, directory),
+  event: ({ event }) => fire(event.type, event.properties ?? {}, undefined, directory),
 });
 `;
