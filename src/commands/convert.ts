@@ -1,162 +1,239 @@
 /** `convert`: writes the hooks of a provider or a manifest in the form of another provider, and reports the losses. */
-import { chmodSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
-import { convertManifest } from '../interchange/conversion.ts';
+import { providers } from '../agents/interchange.ts';
+import { dataFolder } from '../config/folders.ts';
+import { convertManifest, decode } from '../interchange/conversion.ts';
+import { doubledLosses, type Other } from '../interchange/doubled.ts';
 import type { Loss } from '../interchange/losses.ts';
 import { type Manifest, nameOf, spelled } from '../interchange/manifest.ts';
 import { plainTextLosses } from '../interchange/plain-text.ts';
-import type { Choice, NativeFile, Target } from '../interchange/provider.ts';
+import { type Choice, type NativeFile, type Provider, type Target, targetOf } from '../interchange/provider.ts';
 import { jsonText, yamlText } from '../interchange/source.ts';
 import { LATEST } from '../interchange/vocabulary.ts';
-import { makePath } from '../lib/make-path.ts';
-import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
-import { isObject } from '../standards/wording.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { CANONICAL, choiceOf, formats, hooksIn, lossesText, providerOf, targetFor } from './interchange.ts';
+import { placedScripts, type Scripts } from './convert-scripts.ts';
+import { type Made, makeChanges, type PlannedFiles, planFiles, type Wanted, type Way } from './convert-write.ts';
+import {
+  asShown,
+  CANONICAL,
+  choiceOf,
+  formats,
+  type Hooks,
+  hooksIn,
+  lossesText,
+  providerOf,
+  targetFor,
+} from './interchange.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
-  const order = orderOf(words);
-  const { target, choice, format } = order;
-  const read = await hooksIn(
-    order.file,
-    flagText(words, '--from'),
-    { ...choice, layout: target === undefined ? choice.layout : undefined },
-    io,
-  );
+  const order = orderOf(words, io);
+  const choice = { ...order.choice, layout: order.to === CANONICAL ? order.choice.layout : undefined };
+  const read = await hooksIn(order.file, flagText(words, '--from'), choice, io);
   if (read === undefined) return 1;
-  const { manifest } = read;
-  const encoded = target === undefined ? undefined : convertManifest(manifest, target);
-  const source = read.from === CANONICAL ? undefined : providerOf(read.from, '--from');
-  const losses = [
-    ...read.losses,
-    ...(source === undefined ? [] : plainTextLosses(manifest, source, target)),
-    ...(encoded?.losses ?? []),
-  ].sort((a, b) => (a.hook ?? Number.MAX_SAFE_INTEGER) - (b.hook ?? Number.MAX_SAFE_INTEGER));
-  const why = encoded?.ok === false ? encoded.why : undefined;
-  const canonical: NativeFile[] = [{ path: `hook.${format}`, text: canonicalText(manifest, format) }];
-  const files = encoded === undefined ? canonical : encoded.ok ? encoded.files : [];
-  const out = flagText(words, '--out');
-  const written = out === undefined || why !== undefined ? undefined : write(files, resolve(io.cwd, out), words, io);
-  if (written === 'refused') return 1;
-  if (words.flags['--json']) {
-    const found = {
-      ...{ v: 1, ok: why === undefined, from: read.from, to: target?.provider.slug ?? CANONICAL },
-      ...{ registry: choice.registry ?? LATEST, why, hooks: outcomesOf(manifest, encoded), files, written, losses },
-      left_out: read.leftOut,
-    };
-    io.out(`${JSON.stringify(found, null, 2)}\n`);
-  } else {
-    const printedFiles = why === undefined && written === undefined ? files : [];
-    io.out(
-      [...printedFiles.map(each => printed(each, files.length)), ...(written ?? []).map(path => `${path}\n`)].join(''),
-    );
-    io.err(lossesText(losses));
-    if (why !== undefined) io.err(`otel-hooks: ${why}; nothing was written.\n`);
-  }
-  return why !== undefined || losses.some(({ severity }) => counts(severity, words)) ? 1 : 0;
+  const results = order.targets.map(target => converted(read, target, order));
+  const files = results.flatMap(({ files: each, scripts, target }): Wanted[] => [
+    ...scripts.map(file => ({ file, target: undefined })),
+    ...each.map(file => ({ file, target })),
+  ]);
+  const out = order.out === undefined || files.length === 0 ? undefined : written(files, order.out, order, io);
+  if (out === 'refused') return 1;
+  if (words.flags['--json']) io.out(`${JSON.stringify(jsonOf(read, results, out, order), null, 2)}\n`);
+  else print(results, out, order, io);
+  return results.some(({ why, losses }) => why !== undefined || losses.some(loss => counts(loss, words))) ? 1 : 0;
 }
 
 interface Order {
   file: string;
-  /** Undefined: the output is a manifest. */
-  target: Target | undefined;
+  to: string;
+  /** `undefined`: a manifest is written. */
+  targets: (Target | undefined)[];
   choice: Choice;
   format: string;
+  out: string | undefined;
+  way: Way;
+  isDry: boolean;
+  scripts: Scripts;
+  /** The folder from which relative paths of scripts start. */
+  base: string;
 }
 
-function orderOf(words: Words): Order {
+function orderOf(words: Words, io: Io): Order {
   const [file] = words.rest;
   if (file === undefined) throw new UsageError('a FILE is needed (- for standard input)');
   const to = flagText(words, '--to');
-  if (to === undefined) throw new UsageError(`--to is missing: ${formats()}`);
+  if (to === undefined) throw new UsageError(`--to is missing: ${formats()}, all`);
   const format = flagText(words, '--format') ?? 'json';
   if (!['json', 'yaml'].includes(format)) throw new UsageError(`--format is json or yaml, not ${format}`);
   const choice = choiceOf(words);
-  const isCanonical = to === CANONICAL;
-  if (format === 'yaml' && !isCanonical) throw new UsageError(`--format yaml is for --to ${CANONICAL}`);
-  return { file, target: isCanonical ? undefined : targetFor(providerOf(to, '--to'), choice), choice, format };
+  if (format === 'yaml' && to !== CANONICAL) throw new UsageError(`--format yaml is for --to ${CANONICAL}`);
+  if (to === 'all' && choice.layout !== undefined) throw new UsageError('--layout is for one agent, not for --to all');
+  const folder = flagText(words, '--out');
+  const ways = (['force', 'merge', 'remove'] as const).filter(way => words.flags[`--${way}`]);
+  if (ways.length > 1) throw new UsageError(`--${ways[0]} and --${ways[1]} exclude each other`);
+  const scripts = flagText(words, '--scripts') ?? 'keep';
+  if (scripts !== 'keep' && scripts !== 'absolute' && scripts !== 'copy')
+    throw new UsageError(`--scripts is keep, absolute or copy, not ${scripts}`);
+  const ofOut = [...ways.map(way => `--${way}`), ...(words.flags['--dry-run'] ? ['--dry-run'] : [])];
+  if (scripts === 'copy') ofOut.push('--scripts copy');
+  if (folder === undefined && ofOut.length > 0) throw new UsageError(`${ofOut[0]} needs --out FOLDER`);
+  return {
+    ...{ file, to, choice, format, scripts },
+    targets:
+      to === CANONICAL ? [undefined] : to === 'all' ? everyTarget(choice) : [targetFor(providerOf(to, '--to'), choice)],
+    out: folder === undefined ? undefined : resolve(io.cwd, folder),
+    way: ways[0] ?? 'write',
+    isDry: words.flags['--dry-run'] === true,
+    base: file === '-' ? io.cwd : dirname(resolve(io.cwd, file)),
+  };
 }
 
-const outcomesOf = (manifest: Manifest, encoded: ReturnType<typeof convertManifest> | undefined): object[] =>
-  manifest.hooks.map((hook, index) => ({
-    hook: index + 1,
-    name: nameOf(hook, index),
-    event: hook.event,
-    outcome:
-      encoded === undefined ? 'keep' : (encoded.fit.hooks.find(each => each.index === index)?.outcome ?? 'exclude'),
-  }));
+/** One target for each place of a file: of two agents that read the same file, the first one. */
+function everyTarget(choice: Choice): Target[] {
+  const places = new Set<string>();
+  return providers.flatMap(provider => {
+    const target = targetOf(provider, choice);
+    if ('why' in target || places.has(target.layout.file)) return [];
+    places.add(target.layout.file);
+    return [target];
+  });
+}
 
-/** Returns true if a loss makes the exit code 1. */
-const counts = (severity: Loss['severity'], words: Words): boolean =>
+interface Result {
+  target: Target | undefined;
+  manifest: Manifest;
+  why: string | undefined;
+  hooks: object[];
+  files: readonly NativeFile[];
+  scripts: NativeFile[];
+  losses: Loss[];
+}
+
+function converted(read: Hooks, target: Target | undefined, order: Order): Result {
+  const { format, base, out, to } = order;
+  const { manifest, files: scripts, missing } = placedScripts(read.manifest, order.scripts, base, out ?? base, target);
+  const encoded = target === undefined ? undefined : convertManifest(manifest, target);
+  const source = read.from === CANONICAL ? undefined : providerOf(read.from, '--from');
+  const losses: Loss[] = [
+    ...read.losses,
+    ...missing.map((path): Loss => ({ kind: 'odd_input', severity: 'warning', message: `there is no script ${path}` })),
+    ...(source === undefined ? [] : plainTextLosses(manifest, source, target)),
+    ...(encoded?.losses ?? []),
+    ...(target === undefined ? [] : doubledLosses(manifest, target, othersOf(target, source, order))),
+  ];
+  losses.sort((a, b) => (a.hook ?? Number.MAX_SAFE_INTEGER) - (b.hook ?? Number.MAX_SAFE_INTEGER));
+  const hooks = manifest.hooks.map((hook, index) => {
+    const outcome = encoded === undefined ? 'keep' : encoded.fit.hooks.find(each => each.index === index)?.outcome;
+    return { hook: index + 1, name: nameOf(hook, index), event: hook.event, outcome: outcome ?? 'exclude' };
+  });
+  const canonical: NativeFile[] = [{ path: `hook.${format}`, text: canonicalText(manifest, format) }];
+  const files = encoded === undefined ? canonical : encoded.ok ? encoded.files : [];
+  // Among all agents, one without these hooks is no failure: its losses say whether a guard is lost.
+  const why = encoded?.ok === false && !(to === 'all' && encoded.fit.hooks.length === 0) ? encoded.why : undefined;
+  return { target, manifest, why, hooks, files, scripts: files.length === 0 ? [] : scripts, losses };
+}
+
+/** The hooks of other agents whose files the target reads, too: of the source, of the project, and of the other targets. */
+function othersOf({ provider }: Target, source: Provider | undefined, { out, targets }: Order): Other[] {
+  return (provider.alsoReads ?? []).flatMap((slug): Other[] => {
+    const other = providers.find(each => each.slug === slug);
+    if (other === undefined) return [];
+    const { title } = other;
+    const isTarget = targets.some(each => each?.provider.slug === slug);
+    if (source?.slug === slug || isTarget) return [{ title, hooks: undefined }];
+    const target = targetOf(other, { products: true });
+    if (out === undefined || 'why' in target) return [];
+    const path = join(out, target.layout.file);
+    if (!existsSync(path)) return [];
+    const decoded = decode(readRegularFile(path, 16 * 1024 * 1024).toString('utf8'), path, target);
+    return decoded.ok ? [{ title, hooks: decoded.manifest.hooks }] : [];
+  });
+}
+
+/** Whether a loss makes the exit code 1. */
+const counts = ({ severity }: Loss, words: Words): boolean =>
   severity === 'error' || (words.flags['--strict'] === true && severity === 'warning');
 
 const canonicalText = (manifest: Manifest, format: string): string =>
   format === 'yaml' ? yamlText(spelled(manifest)) : jsonText(spelled(manifest));
 
-/** If several files go to standard output, a line with its name precedes each file. */
+interface Out {
+  planned: PlannedFiles;
+  made: Made;
+}
+
+/** Changes all files, or none. */
+function written(files: readonly Wanted[], folder: string, { way, isDry }: Order, io: Io): Out | 'refused' {
+  const planned = planFiles(files, folder, way);
+  for (const { file, why } of planned.refused) io.err(`otel-hooks: ${file} ${why}; nothing was written.\n`);
+  if (planned.refused.length > 0) {
+    io.err(
+      '  next: without --out it is printed; --merge adds the hooks to the file; --force replaces the hooks in it.\n',
+    );
+    return 'refused';
+  }
+  if (isDry || planned.changes.length === 0) return { planned, made: { ok: true, backups: [] } };
+  const made = makeChanges(
+    planned,
+    way,
+    join(dataFolder({ env: io.env, home: io.home, platform: io.platform }), 'folders.json'),
+  );
+  if (made.ok) return { planned, made };
+  io.err(`otel-hooks: ${made.file} cannot be written: ${made.why}; nothing was written.\n`);
+  return 'refused';
+}
+
+function print(results: readonly Result[], out: Out | undefined, order: Order, io: Io): void {
+  const several = results.length > 1;
+  const files = results.flatMap(result => result.files);
+  if (out === undefined) io.out(files.map(each => printed(each, files.length)).join(''));
+  else printChanges(out, order, io);
+  for (const { target, losses, why } of results) {
+    if (several && (losses.length > 0 || why !== undefined)) io.err(`\n${target?.provider.title}:\n`);
+    io.err(lossesText(losses));
+    if (why !== undefined) io.err(`otel-hooks: ${why}; nothing was written.\n`);
+  }
+}
+
+function printChanges({ planned, made }: Out, { way, isDry }: Order, io: Io): void {
+  io.err(asDiff(isDry ? planned.diff : planned.diffOfExisting));
+  for (const { file, hooks } of planned.replaced)
+    for (const hook of hooks) io.err(`${file}: the replacement deletes ${asShown(hook)}\n`);
+  const verb = way === 'remove' ? 'would change ' : 'would write ';
+  for (const { file, after } of planned.changes)
+    io.out(`${isDry ? verb : after === undefined ? 'removed ' : ''}${file}\n`);
+  for (const file of planned.unchanged) io.out(`${file} (no change)\n`);
+  for (const backup of made.ok ? made.backups : []) io.err(`The former file is ${backup}.\n`);
+}
+
+/** Lines of a diff hold texts of unknown authors. */
+const asDiff = (diff: string): string =>
+  diff
+    .split('\n')
+    .map(line => (line === '' ? '' : asShown(line)))
+    .join('\n');
+
+/** A line with its name precedes each of several files on standard output. */
 const printed = ({ path, text }: NativeFile, files: number): string =>
   files > 1 ? `==> ${path} <==\n${text}\n` : text;
 
-const LARGEST_BYTES = 16 * 1024 * 1024;
-
-/** Writes all files, or none. An existing file is only changed with --force. */
-function write(files: readonly NativeFile[], folder: string, words: Words, io: Io): string[] | 'refused' {
-  const force = words.flags['--force'] === true;
-  const texts = new Map<string, string>();
-  for (const file of files) {
-    const path = join(folder, file.path);
-    const text = textFor(path, file.text, folder, force);
-    if (typeof text === 'string') texts.set(path, text);
-    else io.err(`otel-hooks: ${path} ${text.why}; nothing was written.\n`);
-  }
-  if (texts.size < files.length) {
-    io.err('  next: without --out it is printed, to be taken over by hand; --force replaces the hooks in it.\n');
-    return 'refused';
-  }
-  for (const { path: name, isExecutable = false } of files) {
-    const path = join(folder, name);
-    replaceFile(path, texts.get(path) ?? '', isExecutable);
-  }
-  return [...texts.keys()];
-}
-
-/** Returns the new text of a file, or the reason why it cannot be written. */
-function textFor(path: string, text: string, folder: string, force: boolean): string | { why: string } {
-  const target = realPathOf(path);
-  // A clone can contain a link to any file of the user.
-  if (!isInside(target, realPathOf(folder))) return { why: `leads out of ${folder}, to ${target}` };
-  if (!existsSync(path)) return text;
-  const before = readRegularFile(path, LARGEST_BYTES).toString('utf8');
-  const edited = path.endsWith('.json') ? inPlace(before, text) : text;
-  if (edited !== undefined && (before === edited || force)) return edited;
-  return { why: force ? 'is not JSON that could be kept' : 'is there already' };
-}
-
-function replaceFile(path: string, text: string, isExecutable: boolean): void {
-  // The umask decides the mode, as for the user's own files.
-  makePath(dirname(path), 0o777);
-  const beside = `${path}.${process.pid}`;
-  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
-  try {
-    writeFileSync(beside, text, { flag: 'wx' });
-    if (isExecutable) chmodSync(beside, 0o777 & ~process.umask());
-    else if (mode !== undefined) chmodSync(beside, mode & 0o777);
-    renameSync(beside, path);
-  } finally {
-    rmSync(beside, { force: true });
-  }
-}
-
-/** Replaces the values of the same names in a JSON file. All other text of the file stays as it is. */
-function inPlace(before: string, text: string): string | undefined {
-  const errors: ParseError[] = [];
-  const root: unknown = parse(before, errors, { allowTrailingComma: true });
-  if (errors.length > 0 || !isObject(root)) return undefined;
-  const formattingOptions = { insertSpaces: true, tabSize: 2 };
-  return Object.entries(JSON.parse(text)).reduce(
-    (edited, [key, value]) => applyEdits(edited, modify(edited, [key], value, { formattingOptions })),
-    before,
-  );
+function jsonOf({ from, leftOut }: Hooks, results: readonly Result[], out: Out | undefined, order: Order): object {
+  const { choice, to } = order;
+  const shared = { registry: choice.registry ?? LATEST, products: choice.products === true };
+  const changed = out && {
+    written: order.isDry ? [] : out.planned.changes.map(({ file }) => file),
+    diff: out.planned.diff,
+    replaced: out.planned.replaced.filter(({ hooks }) => hooks.length > 0),
+    backups: out.made.ok ? out.made.backups : [],
+  };
+  const [first] = results;
+  const ofResult = ({ target, why, hooks, files, scripts, losses }: Result): object => ({
+    ...{ to: target?.provider.slug ?? CANONICAL, why, hooks, files: [...scripts, ...files] },
+    losses,
+  });
+  if (to !== 'all' && first !== undefined)
+    return { v: 1, ok: first.why === undefined, from, ...shared, ...ofResult(first), ...changed, left_out: leftOut };
+  const ok = results.every(({ why }) => why === undefined);
+  return { v: 1, ok, from, to, ...shared, targets: results.map(ofResult), ...changed, left_out: leftOut };
 }

@@ -21,6 +21,7 @@ export type LossKind =
   | `capability:${string}`
   | 'event_unsupported'
   | 'odd_input'
+  | 'runs_twice'
   | 'registry_differs'
   | 'event_unknown'
   | 'blocking_not_honoured'

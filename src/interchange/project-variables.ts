@@ -3,11 +3,11 @@ import type { AddLoss } from './losses.ts';
 import type { Hook } from './manifest.ts';
 import type { Provider } from './provider.ts';
 
-/** The variables of all agents. A command that was written for one of them names its variable. */
-const variables = ['CLAUDE_PROJECT_DIR', 'GEMINI_PROJECT_DIR', 'CURSOR_PROJECT_DIR', 'FACTORY_PROJECT_DIR'];
-
-/** The shell's form, also with braces and a default, and the form of cmd and PowerShell. */
-const used = new RegExp(`(\\$\\{?|\\$env:|%)(${variables.join('|')})(?![A-Za-z0-9_])`, 'g');
+/**
+ * The variables of all agents have one form. The expression reads the form of a POSIX shell, also with braces and a
+ * default, and those of cmd and PowerShell.
+ */
+const used = /(\$\{?|\$env:|%)([A-Z][A-Z0-9]*_PROJECT_DIR)(?![A-Za-z0-9_])/g;
 
 /**
  * Returns the hook with the variables that the target sets. A command with a variable that nobody sets names another
@@ -55,4 +55,10 @@ function addVariableLoss(
     message: `${title} does not set $${name}, so the command names another file there`,
     suggestion: 'otel-hooks convert --scripts absolute writes the path.',
   });
+}
+
+/** Returns a path in the project as a word of a shell command; `undefined` if the agent sets no variable for it. */
+export function projectPath(path: string, provider: Provider | undefined): string | undefined {
+  const [name] = provider?.projectVariables ?? [];
+  return name === undefined ? undefined : `"$${name}"/${path}`;
 }

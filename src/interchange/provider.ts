@@ -35,6 +35,8 @@ export interface Provider {
   readonly data?: Readonly<Record<string, 'string' | 'boolean' | 'number' | 'path' | 'command'>> | undefined;
   /** Variables of the environment that hold the folder of the project; the first one is written. */
   readonly projectVariables?: readonly string[] | undefined;
+  /** Providers whose files this product reads, too. */
+  readonly alsoReads?: readonly string[] | undefined;
   /** Canonical events where plain text on standard output is added to the context. */
   readonly plainContext?: readonly string[] | undefined;
   /** Remarks about single events. */

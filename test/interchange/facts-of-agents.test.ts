@@ -86,7 +86,7 @@ describe('Droid', () => {
     const native = { PreToolUse: [{ matcher: 'Execute', hooks: [{ type: 'command', command: 'x' }] }] };
     const decoded = decode(JSON.stringify(native), '.factory/hooks.json', there);
     expect(decoded).toMatchObject({ ok: true, manifest: { hooks: [{ matcher: 'shell' }] } });
-    expect(there.layout.isFile.test('/home/x/.factory/hooks.json')).toBe(true);
+    expect(there.layout.isFile.test('/home/ada/.factory/hooks.json')).toBe(true);
     const encoded = convertManifest(decoded.ok ? decoded.manifest : manifestOf(), there);
     expect(encoded.ok && JSON.parse(encoded.files[0]?.text ?? '')).toEqual(native);
   });
@@ -102,7 +102,7 @@ describe('OpenCode', () => {
   it('has its plugins in a hidden folder', () => {
     const layout = providerNamed('opencode')?.layouts.native;
     expect(
-      ['.opencode/plugins/hooks.js', '/home/x/.config/opencode/plugins/a.ts'].map(each => layout?.isFile.test(each)),
+      ['.opencode/plugins/hooks.js', '/home/ada/.config/opencode/plugins/a.ts'].map(each => layout?.isFile.test(each)),
     ).toEqual([true, true]);
   });
 });

@@ -86,7 +86,7 @@ describe.skipIf(process.platform === 'win32')('in a clone', () => {
     const manifest = join(home, 'hook.json');
     fs.writeFileSync(
       manifest,
-      JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } }),
+      JSON.stringify({ hooks: { SessionEnd: [{ hooks: [{ type: 'command', command: 'true' }] }] } }),
     );
     fs.mkdirSync(join(home, 'other'));
     link('../other', '.cursor');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
 const writers: Readonly<Record<string, string>> = {
-  'commands/convert.ts': 'files of hooks, into the folder that --out names',
+  'commands/convert-write.ts': 'files of hooks, into the folder that --out names',
   'commands/export.ts': 'the file that --output names',
   'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
   'commands/uninstall.ts': 'nothing new: with --purge it removes our folders of data and configuration',

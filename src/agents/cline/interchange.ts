@@ -77,13 +77,13 @@ cancel() {
 }
 `;
 
-function run({ handler, hook }: Entry): string {
+function run({ handler, hook, blocking = hook?.blocking }: Entry): string {
   const command = String(handler.command);
-  const kept = JSON.stringify({ ...handler, ...(hook?.blocking === true ? { blocking: true } : {}) });
+  const kept = JSON.stringify({ ...handler, ...(blocking === true ? { blocking } : {}) });
   // The mark must stay on one line: text after a line break would not be part of the comment.
   const mark = `${MARK}${kept.replace(/[\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16)}`)}\n`;
   const called = `printf '%s' "$event" | sh -c ${quoted(command)}`;
-  if (hook?.blocking !== true) return `${mark}${called} >/dev/null\n`;
+  if (blocking !== true) return `${mark}${called} >/dev/null\n`;
   return `${mark}reason=$(${called} 2>&1 >/dev/null)\n[ $? -eq 2 ] && cancel "$reason"\n`;
 }
 

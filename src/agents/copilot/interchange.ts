@@ -81,6 +81,7 @@ export const copilotCli: Provider = {
       windows: `Write-Output '${answer.replaceAll("'", "''")}'`,
     };
   },
+  alsoReads: ['claude-code'],
   layouts: {
     native: {
       title: 'hooks file',
@@ -139,6 +140,7 @@ export const vsCodeCopilot: Provider = {
       message: 'Copilot in VS Code may send prompts that a hook refused',
     },
   },
+  alsoReads: ['claude-code', 'copilot-cli'],
   layouts: {
     native: {
       title: 'hooks file',

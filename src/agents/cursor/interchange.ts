@@ -139,6 +139,7 @@ export const interchange: Provider = {
       message: 'a prompt that a hook refuses may stay in later requests of Cursor to the model',
     },
   },
+  alsoReads: ['claude-code'],
   projectVariables: ['CURSOR_PROJECT_DIR', 'CLAUDE_PROJECT_DIR'],
   layouts: {
     native: {

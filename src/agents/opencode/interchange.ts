@@ -82,10 +82,15 @@ export const interchange: Provider = {
 const HEAD = '// Written by `otel-hooks convert`; the next conversion writes it anew.';
 
 function pluginText(entries: readonly Entry[]): string {
-  const hooks = entries.map(({ event, matcher, handler, hook }) => {
+  const hooks = entries.map(({ event, matcher, handler, hook, blocking = hook?.blocking }) => {
     const { command, timeout } = handler;
-    const blocking = hook?.blocking === true;
-    const written = { event, ...(matcher === undefined ? {} : { matcher }), command, timeout, blocking };
+    const written = {
+      event,
+      ...(matcher === undefined ? {} : { matcher }),
+      command,
+      timeout,
+      blocking: blocking === true,
+    };
     return `  ${JSON.stringify(written).replace(/[\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16)}`)},\n`;
   });
   return `${HEAD}\nimport { spawn } from 'node:child_process';\n\nconst hooks = [\n${hooks.join('')}];\n${BODY}`;
