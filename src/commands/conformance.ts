@@ -133,7 +133,7 @@ const payloadOf = (value: unknown): unknown =>
 
 /** Reads rows that follow comments with the session and the file's path. */
 function transcriptIn(path: string, text: string): TranscriptSample {
-  const [head = ''] = text.split(/^---- told$/m);
+  const [head = ''] = text.split(/^---- expected$/m);
   const field = (name: string): string => new RegExp(`^# ${name}: (.*)$`, 'm').exec(head)?.[1] ?? '';
   const rows = head
     .split('\n')

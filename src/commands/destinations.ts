@@ -4,8 +4,8 @@ import { destinationsNamed, namesOf } from '../deliver/destination-names.ts';
 import {
   type Counts,
   drop,
+  type FormerDestination,
   type Known,
-  type Leaving,
   redirect,
   resendRefused,
   resendSession,
@@ -192,29 +192,29 @@ async function askRedirect(asked: Asked): Promise<number> {
   const [from, to] = twoWords(rest, 'redirect takes two destinations: redirect A B');
   return await change(asked, async store => {
     const rows = rowsIn(store, asked);
-    const [leaving, taking] = [rowNamed(rows, from, io, hasWaiting), rowNamed(rows, to, io, row => row.isConfigured)];
-    if (leaving === undefined || taking === undefined) return 1;
-    const { destination, name } = taking;
-    if (leaving === taking) throw new UsageError(`${name} cannot be redirected to itself`);
+    const [former, target] = [rowNamed(rows, from, io, hasWaiting), rowNamed(rows, to, io, row => row.isConfigured)];
+    if (former === undefined || target === undefined) return 1;
+    const { destination, name } = target;
+    if (former === target) throw new UsageError(`${name} cannot be redirected to itself`);
     if (!isWhole(destination)) {
       io.err(
         `otel-hooks: ${asShown(name)} was forgotten, so nothing can be sent to it.\n  next: otel-hooks destinations\n`,
       );
       return 1;
     }
-    const { items } = leaving.waiting;
+    const { items } = former.waiting;
     const stays = (Object.keys(items) as Signal[]).filter(
       signal => items[signal] > 0 && destination.signals[signal] === undefined,
     );
-    const heir = leaving.isConfigured ? undefined : destination;
-    say(asked, `${itemsText(items)} of ${leaving.name} will be sent to ${name} (${destination.endpoint}).`);
+    const heir = former.isConfigured ? undefined : destination;
+    say(asked, `${itemsText(items)} of ${former.name} will be sent to ${name} (${destination.endpoint}).`);
     if (stays.length > 0)
       say(asked, `${name} takes no ${stays.map(signal => signalWords[signal][1]).join(' and no ')}: these stay.`);
-    sayAboutSessions(asked, leaving, heir);
+    sayAboutSessions(asked, former, heir);
     if (!(await isAgreed(asked.words, io, 'Redirect?'))) return 0;
-    const isForgotten = !leaving.isConfigured;
-    const moved = redirect(store, { from: leaving.destination, isForgotten, heir }, destination, io.now());
-    return done(asked, 'redirected', moved, { from: leaving.name, to: name });
+    const isForgotten = !former.isConfigured;
+    const moved = redirect(store, { from: former.destination, isForgotten, heir }, destination, io.now());
+    return done(asked, 'redirected', moved, { from: former.name, to: name });
   });
 }
 
@@ -224,12 +224,12 @@ async function askDrop(asked: Asked): Promise<number> {
   return await change(asked, async store => {
     const row = rowNamed(rowsIn(store, asked), word, io, hasWaiting);
     if (row === undefined) return 1;
-    const leaving = leavingOf(row, asked);
+    const former = formerOf(row, asked);
     const { items } = row.waiting;
     say(asked, `${itemsText(items)} of ${row.name} (${row.destination.endpoint}) will be given up and never sent.`);
-    sayAboutSessions(asked, row, leaving.heir);
+    sayAboutSessions(asked, row, former.heir);
     if (!(await isAgreed(asked.words, io, 'Give it up?'))) return 0;
-    return done(asked, 'dropped', drop(store, leaving), { from: row.name });
+    return done(asked, 'dropped', drop(store, former), { from: row.name });
   });
 }
 
@@ -237,7 +237,7 @@ async function askDrop(asked: Asked): Promise<number> {
  * Open sessions of a removed destination continue with the destination that the same place of the configuration names
  * now.
  */
-function leavingOf({ destination, isConfigured }: Row, { words, io, folders }: Asked): Leaving {
+function formerOf({ destination, isConfigured }: Row, { words, io, folders }: Asked): FormerDestination {
   const heir = isConfigured
     ? undefined
     : configuredHere(words, io, folders).find(

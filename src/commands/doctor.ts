@@ -34,11 +34,11 @@ export async function run(words: Words, io: Io): Promise<number> {
     throw new NoTerminal('--yes');
   }
   const findings: Finding[] = [];
-  const told = new Set<string>();
+  const shown = new Set<string>();
   /** The same problem may be found in the configuration and in the problems of sessions. */
   const isNew = (found: Finding): boolean => {
     const key = found.state === 'problem' ? JSON.stringify(found.problem) : '';
-    return key === '' || (!told.has(key) && told.add(key) !== undefined);
+    return key === '' || (!shown.has(key) && shown.add(key) !== undefined);
   };
   const show = (all: readonly Finding[]): void => {
     const found = all.filter(isNew);
@@ -191,8 +191,8 @@ function deliveryFindings(folders: Folders, standings: readonly Found[], io: Io)
     try {
       const books = readStatusBooks(store);
       const known = config.problems.map(each => JSON.stringify(each));
-      const told = problemsNow(store, { folders: { state, config }, now: config.problems, io });
-      const findings = merged(told)
+      const shown = problemsNow(store, { folders: { state, config }, now: config.problems, io });
+      const findings = merged(shown)
         .filter(each => !known.includes(JSON.stringify(each)))
         .map(each => problem('delivery', undefined, each));
       for (const account of imbalances(books)) {

@@ -110,9 +110,9 @@ export async function read(file: string, io: Io): Promise<string | undefined> {
 }
 
 /** The format of a file without --from: a manifest is recognized by its content, a native file by its path. */
-function sourceOf(said: string | undefined, text: string, name: string): Provider | typeof CANONICAL {
-  if (said === CANONICAL) return CANONICAL;
-  if (said !== undefined) return providerOf(said, '--from');
+function sourceOf(named: string | undefined, text: string, name: string): Provider | typeof CANONICAL {
+  if (named === CANONICAL) return CANONICAL;
+  if (named !== undefined) return providerOf(named, '--from');
   const source = readSource(text, name);
   const value = source.ok ? source.value : undefined;
   if (isObject(value) && 'spec' in value) return CANONICAL;

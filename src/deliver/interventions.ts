@@ -60,7 +60,7 @@ const sessionsTo = (store: Store, id: string): string[] =>
 /** A destination, as far as it is known. A removed destination has only its account. */
 export type Known = Pick<Destination, 'id' | 'provider' | 'endpoint'> & Partial<Destination>;
 
-export interface Leaving {
+export interface FormerDestination {
   from: Known;
   /** The configuration does not name it, so its document is removed once it has no waiting data. */
   isForgotten: boolean;
@@ -72,8 +72,8 @@ export interface Leaving {
  * Moves waiting data to another destination. Signals that the other destination does not accept stay. Returns the
  * numbers of moved items.
  */
-export function redirect(store: Store, leaving: Leaving, to: Destination, nowMs: number): Counts {
-  const { from } = leaving;
+export function redirect(store: Store, former: FormerDestination, to: Destination, nowMs: number): Counts {
+  const { from } = former;
   const takes = ({ signal }: { signal: Signal }): boolean => to.signals[signal] !== undefined;
   const moved = noItems();
   for (;;) {
@@ -97,7 +97,7 @@ export function redirect(store: Store, leaving: Leaving, to: Destination, nowMs:
     for (const { signal, items } of whole) moved[signal] += items;
   }
   moved.metrics = takes({ signal: 'metrics' }) ? moveMetrics(store, from, to, nowMs) : 0;
-  letGo(store, leaving);
+  removeIfUnused(store, former);
   return moved;
 }
 
@@ -121,8 +121,8 @@ function moveMetrics(store: Store, from: Known, to: Destination, nowMs: number):
 }
 
 /** Drops waiting data. Returns the numbers of dropped items. */
-export function drop(store: Store, leaving: Leaving): Counts {
-  const { from } = leaving;
+export function drop(store: Store, former: FormerDestination): Counts {
+  const { from } = former;
   const dropped = noItems();
   for (;;) {
     const part = store.next(from.id).slice(0, ROUND.bodies);
@@ -143,7 +143,7 @@ export function drop(store: Store, leaving: Leaving): Counts {
       tally: ledger => increase(accountsOf(ledger, from.id, from).metrics.dropped, BY_USER, dropped.metrics),
     });
   }
-  letGo(store, leaving);
+  removeIfUnused(store, former);
   return dropped;
 }
 
@@ -151,7 +151,7 @@ export function drop(store: Store, leaving: Leaving): Counts {
  * Clears the waits of a destination without waiting data, and removes its document if the configuration does not name
  * it.
  */
-function letGo(store: Store, { from, isForgotten, heir }: Leaving): void {
+function removeIfUnused(store: Store, { from, isForgotten, heir }: FormerDestination): void {
   if (Object.values(waitingFor(store, from.id).items).some(items => items > 0)) return;
   const changed = new ChangedDocuments(store);
   changed.write(documents.ship, withoutDestinations(changed.read(documents.ship) ?? noStanding, [from.id]));

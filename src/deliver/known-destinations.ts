@@ -46,14 +46,14 @@ export function handOverMetrics(store: Store, nowMs: number): void {
   const changed = new ChangedDocuments(store);
   const tallies: ((ledger: Ledger) => void)[] = [];
   for (const [of, heir] of heirsIn(standingIn(store), destinationsIn(store))) {
-    const [leaving, taking] = [documents.metrics.of(of.id), documents.metrics.of(heir.id)];
-    const from = changed.own(leaving);
+    const [former, successor] = [documents.metrics.of(of.id), documents.metrics.of(heir.id)];
+    const from = changed.own(former);
     if (from === undefined || from.accepted >= from.version) continue;
-    const to = changed.own(taking) ?? noMetrics();
+    const to = changed.own(successor) ?? noMetrics();
     const left = from.version - from.accepted;
     handOver(from, to, nowMs);
-    changed.write(leaving, from);
-    changed.write(taking, to);
+    changed.write(former, from);
+    changed.write(successor, to);
     tallies.push(ledger => {
       increase(accountsOf(ledger, of.id, of).metrics.dropped, REDIRECTED, left);
       accountsOf(ledger, heir.id, heir).metrics.produced += 1;

@@ -441,7 +441,7 @@ export class SessionsBridge implements Bridge {
   #end(session: SessionInRound, nowMs: number): void {
     this.#prepareContext(nowMs);
     try {
-      while (!session.letGo()) this.#prepareContext(nowMs);
+      while (!session.endForRemoval()) this.#prepareContext(nowMs);
       this.#send(session);
     } catch (error) {
       this.#report(failure('ingest-failed', 'a session could not be ended', error));

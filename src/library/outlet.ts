@@ -19,7 +19,7 @@ import { failure, type Outgoing, type SpanTarget } from './span-targets.ts';
 import type { TracedSpan, TracerTarget } from './tracer-target.ts';
 
 /** A span or a record with the facts of its session. */
-export interface Leaving {
+export interface QueuedItem {
   item: { span: FinishedSpan } | { record: FinishedRecord };
   facts: SpanContextFacts;
   resource: ReturnType<typeof versioned>;
@@ -49,7 +49,7 @@ export interface OutletOptions extends Receivers {
 
 export class Outlet {
   readonly #options: OutletOptions;
-  #waiting: Leaving[] = [];
+  #waiting: QueuedItem[] = [];
   /** Items before this index were sent. */
   #next = 0;
   #put = 0;
@@ -86,7 +86,7 @@ export class Outlet {
     return this.#room.promise;
   }
 
-  put(items: readonly Leaving[]): void {
+  put(items: readonly QueuedItem[]): void {
     if (items.length === 0 || this.#isClosed) return;
     for (const each of items) {
       if ('span' in each.item) this.#options.accounts.produce(1);
@@ -162,7 +162,7 @@ export class Outlet {
     await Promise.all([tracer?.flush(), records?.flush(), ...targets.map(target => target.flush())]);
   }
 
-  async #send(slice: readonly Leaving[]): Promise<void> {
+  async #send(slice: readonly QueuedItem[]): Promise<void> {
     const { tracer, targets, records, report, accounts } = this.#options;
     const outgoing: Outgoing[] = [];
     const traced: TracedSpan[] = [];
@@ -186,9 +186,9 @@ export class Outlet {
     ]);
   }
 
-  #prepare(finished: FinishedSpan, leaving: Leaving, outgoing: Outgoing[], traced: TracedSpan[]): void {
+  #prepare(finished: FinishedSpan, item: QueuedItem, outgoing: Outgoing[], traced: TracedSpan[]): void {
     const { tracer, targets, accounts, sampling } = this.#options;
-    const { facts, resource } = leaving;
+    const { facts, resource } = item;
     const span = readableSpan(mapSpan(finished, facts, resource(finished.version)));
     if (!this.#isKept(span as unknown as BridgeSpan)) {
       accounts.settle('on_span');
@@ -197,7 +197,7 @@ export class Outlet {
     const root = openRootOf(finished.trace, facts);
     const decision = targets.length === 0 ? undefined : sampling.decide(span, root);
     const ticket = new Ticket(accounts, (tracer === undefined ? 0 : 1) + targets.length);
-    if (tracer !== undefined) traced.push({ span, root, rootStart: timeOf(leaving.rootStartMs), ticket });
+    if (tracer !== undefined) traced.push({ span, root, rootStart: timeOf(item.rootStartMs), ticket });
     if (decision === undefined) for (const _ of targets) ticket.settle('sampled');
     else {
       const recorded = new RecordedSpan(span, decision.flags);
@@ -217,7 +217,7 @@ export class Outlet {
   }
 
   /** The flags of a record's trace. */
-  #flagsOf(trace: TraceKey, { facts, rootStartMs }: Leaving): number {
+  #flagsOf(trace: TraceKey, { facts, rootStartMs }: QueuedItem): number {
     const { tracer, sampling, targets } = this.#options;
     const root = openRootOf(trace, facts);
     try {

@@ -46,7 +46,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
   const sessions = new SessionsOfRound(store, world);
   const fates = takeAll(taken, sessions);
   const active = new Set(sessions.all().map(({ state }) => state.key));
-  const gone = letGo(
+  const gone = removeExcess(
     sessions,
     (due.excess ?? []).filter(key => !active.has(key)),
   );
@@ -164,13 +164,13 @@ interface Gone {
   counts: { [Of in 'ended' | 'open' | 'undecided' | 'unreadable']?: number };
 }
 
-function letGo(sessions: SessionsOfRound, excess: readonly string[]): Gone {
+function removeExcess(sessions: SessionsOfRound, excess: readonly string[]): Gone {
   const keys = new Set<string>();
   const counts: Gone['counts'] = {};
   for (const key of excess) {
     const session = sessions.known(key);
     const wasOpen = session !== undefined && isOpen(session.state.fold);
-    if (session?.letGo() === false) continue;
+    if (session?.endForRemoval() === false) continue;
     keys.add(key);
     const isUndecided = session?.state.pinned.undecided !== undefined;
     increase(counts, session === undefined ? 'unreadable' : isUndecided ? 'undecided' : wasOpen ? 'open' : 'ended');

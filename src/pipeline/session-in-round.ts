@@ -521,7 +521,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
    * Ends the session and settles all of its spans, so that its state can be removed and its journal has all events that
    * were sent. Returns false as long as the transcript has more rows than this round may read.
    */
-  letGo(): boolean {
+  endForRemoval(): boolean {
     const { state } = this;
     if (isUnfinishedImport(state)) this.endUnfinishedImport();
     else if (isOpen(state.fold) || awaited(state.fold).length > 0) {
