@@ -158,7 +158,7 @@ async function soak(sender: ChildProcess, served: Side, events: number, requests
   const growth = (second ?? 0) / (first ?? 1);
   console.log(
     `${`memory over ${events.toLocaleString('en')} events`.padEnd(46)} ${growth.toFixed(3).padStart(7)}   the second half beside the second quarter, bar <= 1.1x ${growth <= 1.1 ? 'met' : 'missed'}; ` +
-      `at most ${Math.round(Math.max(...seenMb))} MB, ${minutes.toFixed(1)} minutes, ${waited} requests were told to wait`,
+      `at most ${Math.round(Math.max(...seenMb))} MB, ${minutes.toFixed(1)} minutes, ${waited} requests had to wait`,
   );
 }
 

@@ -184,7 +184,7 @@ export function shownEndpoint(endpoint: string): string {
 interface Entry {
   key: Key;
   value: unknown;
-  /** A value that is no text. */
+  /** A value that is not a text. */
   unreadable?: string | undefined;
   file?: string | undefined;
   line?: number | undefined;

@@ -540,7 +540,7 @@ export const settings = {
   }),
   'redaction.allow': setting(z.array(ownPattern).max(200), {
     about:
-      'RE2 patterns of texts that are no secrets although they look like secrets. A pattern must match the whole text.',
+      'RE2 patterns of texts that are not secrets although they look like secrets. A pattern must match the whole text.',
     text: 'list',
   }),
   'risk.enabled': setting(z.boolean(), {

@@ -270,7 +270,7 @@ export interface Facts {
   executable?: string | undefined;
   /** The skill that an action loads: its name if the configuration asks for arguments, otherwise `custom`. */
   skill?: string | undefined;
-  /** The arguments of the action that are no content. */
+  /** The arguments of the action that are not content. */
   options?: OptionFacts | undefined;
   interrupted?: boolean | undefined;
   decision?: DecisionFacts | undefined;

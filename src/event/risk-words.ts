@@ -22,7 +22,7 @@ export const fields = {
   line: 'program and arguments, one space between them; an argument with blanks is `…`',
   word: 'each argument',
   flag: 'options: `-rf` is r, f and rf, `--force=yes` is force',
-  operand: 'arguments that are no options',
+  operand: 'arguments that are not options',
   place: 'the kind of place of a path',
   path: 'the path, homes as `~`',
   variable: 'names of variables in the arguments',

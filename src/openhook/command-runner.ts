@@ -42,7 +42,7 @@ export class CommandRunner {
     this.#wake();
   }
 
-  /** Removes each job from `jobs` when it starts, so that the caller can give back the others. */
+  /** Removes each job from `jobs` when it starts, so that the caller can return the others. */
   async runAll(jobs: Job[]): Promise<void> {
     for (let next = jobs[0]; next !== undefined; next = jobs[0]) {
       while (next.hook.isAsync && this.#asyncs >= MOST_ASYNC && !this.#isStopping)

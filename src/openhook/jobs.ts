@@ -65,7 +65,7 @@ export function jobsIn({ cwd, config }: Workplace, world: JobWorld): (envelope: 
   };
 }
 
-/** Returns the jobs that another delivery gave back, if the user still agrees to the same file. */
+/** Returns the jobs that another delivery returned, if the user still agrees to the same file. */
 export function jobsLeft({ cwd, config }: Workplace, left: readonly Left[], world: JobWorld): Job[] {
   const agreed = agreedIn({ cwd, config }, world);
   return left.flatMap(({ hash, hook: number, input }) => {

@@ -14,7 +14,7 @@ export interface Mark {
   /** Bytes of the journal that are done. */
   at: number;
   state: OpenHookState;
-  /** Jobs that a delivery gave back when it handed over to another one. They run first. */
+  /** Jobs that a delivery returned when it handed over to another one. They run first. */
   left?: Left[] | undefined;
 }
 

@@ -78,7 +78,7 @@ export interface ContentSettings {
   hashKey?: string | undefined;
   /** Paths of vendor metadata that is kept. */
   metadata?: readonly string[] | undefined;
-  /** RE2 patterns of further secrets, and of texts that are no secrets. */
+  /** RE2 patterns of further secrets, and of texts that are not secrets. */
   patterns: readonly string[];
   allow: readonly string[];
 }

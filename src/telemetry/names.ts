@@ -591,7 +591,7 @@ export const metrics = {
   loops: {
     name: 'agent_hooks.retry.loops',
     unit: '{loop}',
-    description: 'Loops that were detected, and those that somebody stopped.',
+    description: 'Loops that were detected, and those that were stopped.',
   },
   retries: {
     name: 'agent_hooks.retry.triggered',

@@ -5,7 +5,7 @@
  * the row that is written to it (`=` behind the name: the row replaces the file). Lines `# file NAME: path below the
  * home` come first. In the JSON, "@time" is the moment as a text, "@ms" as a number, "@s" in seconds, "@NAME" the path
  * of a file, "@session" the session. `# shares:` lists the types of events that both sources report under one id. Below
- * `---- told` are the session as a tree, and the used tokens.
+ * `---- expected` are the session as a tree, and the used tokens.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -37,7 +37,7 @@ interface Script {
 }
 
 function scriptIn(path: string): Script {
-  const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- told\n/m);
+  const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- expected\n/m);
   const of = (name: string): string => new RegExp(`^# ${name}: (.*)$`, 'm').exec(head)?.[1] ?? '';
   const named = (kind: string) =>
     new Map(
@@ -246,7 +246,7 @@ for (const agent of agents) {
       known = gist(on);
       const { calls, input, output } = tokensOf(on.house.spans());
       const actual = `${on.house.tree()}${calls} responses, ${input} in, ${output} out\n`;
-      if (process.env.UPDATE) writeFileSync(path, `${script.head}---- told\n${actual}`);
+      if (process.env.UPDATE) writeFileSync(path, `${script.head}---- expected\n${actual}`);
       else expect(actual).toBe(script.expected);
     });
 

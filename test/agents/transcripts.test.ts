@@ -1,5 +1,5 @@
 /**
- * One suite for every agent with line-based transcripts: `<agent>/*.transcript` has rows and, below `---- told`, their
+ * One suite for every agent with line-based transcripts: `<agent>/*.transcript` has rows and, below `---- expected`, their
  * readings. `UPDATE=1 npx vitest run test/agents` rewrites that part.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -31,14 +31,14 @@ for (const agent of agents) {
 
   describe.each(files)(`${id}/%s`, file => {
     const path = join(folder, file);
-    const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- told\n/m);
+    const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- expected\n/m);
     const root = /^# root: (.*)$/m.exec(head)?.[1] ?? '';
     const of = { path: /^# path: (.*)$/m.exec(head)?.[1] ?? '' };
     const lines = head.split('\n').filter(line => line.startsWith('{'));
 
     test('has the expected readings', () => {
       const actual = `${readRows(transcript, lines.join('\n'), root, of).entries.map(lineOfEntry).join('\n')}\n`;
-      if (process.env.UPDATE) writeFileSync(path, `${head}---- told\n${actual}`);
+      if (process.env.UPDATE) writeFileSync(path, `${head}---- expected\n${actual}`);
       else expect(actual).toBe(expected);
     });
 

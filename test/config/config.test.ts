@@ -209,7 +209,7 @@ describe('mistakes in a file', () => {
     ],
     ['another scheme', '{"otlp": {"endpoint": "file:///etc"}}', [{ code: 'config-value', key: 'otlp.endpoint' }]],
     [
-      'headers that are no pairs',
+      'headers that are not pairs',
       '{"otlp": {"headers": "token"}}',
       [{ code: 'config-value', key: 'otlp.headers', value: undefined, used: 'not set' }],
     ],
@@ -235,7 +235,7 @@ describe('mistakes in a file', () => {
       '{"endpoint": "x"}',
       [{ code: 'config-key', key: 'endpoint', nearest: 'otlp.endpoint' }],
     ],
-    ['a group that is no object', '{"content": 1}', [{ code: 'config-key', key: 'content', nearest: undefined }]],
+    ['a group that is not an object', '{"content": 1}', [{ code: 'config-key', key: 'content', nearest: undefined }]],
     ['a key like no other', '{"zzzzzzzz": 1}', [{ code: 'config-key', key: 'zzzzzzzz', nearest: undefined }]],
     [
       'a key that every object has',

@@ -149,7 +149,7 @@ export const negativeKinds: { readonly [kind: string]: readonly string[] } = {
       'IPv6 2001:db8:85a3::8a2e:370:7334',
     ],
   ],
-  'addresses that are no e-mail': [
+  'addresses that are not e-mail': [
     ...[
       '<img src="logo@2x.png">',
       'uses: actions/checkout@v4.1.1',

@@ -89,7 +89,7 @@ describe(`readers throw for no input (seed ${seed}; npm run fuzz -- --seed ${see
   });
 
   it.each(transcripts.map(each => [each.name, each] as const))('transcript of %s', (_, { transcript, path }) => {
-    const [text = ''] = readFileSync(path, 'utf8').split(/^---- told\n/m);
+    const [text = ''] = readFileSync(path, 'utf8').split(/^---- expected\n/m);
     const named = (word: string): string | undefined => new RegExp(`^# ${word}: (.+)$`, 'm').exec(text)?.[1];
     const file = { path: named('path') ?? '', root: named('root') ?? 's-1', companions: [] };
     const reader = readerFor(transcript, file.path);

@@ -419,7 +419,7 @@ function transcripts(): { path: string; lines: string[] }[] {
       .readdirSync(join(root, id))
       .filter(file => file.endsWith('.transcript'))
       .map(file => {
-        const [head = ''] = fs.readFileSync(join(root, id, file), 'utf8').split(/^---- told\n/m);
+        const [head = ''] = fs.readFileSync(join(root, id, file), 'utf8').split(/^---- expected\n/m);
         const path = /^# path: (.*)$/m.exec(head)?.[1] ?? '';
         return { path, lines: head.split('\n').filter(line => line.startsWith('{')) };
       }),

@@ -114,7 +114,7 @@ it(`R12 two pid namespaces on one folder (seed ${seed})`, { timeout: TIMEOUT_MS 
 
 it(`R12 a dead owner whose pid another process has (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {
   const fault = 'a dead owner whose pid another process has';
-  if (!existsSync('/proc/self/stat')) notRun(context, 'R12', fault, 'nobody knows here when a process began');
+  if (!existsSync('/proc/self/stat')) notRun(context, 'R12', fault, 'the start time of a process is unknown here');
   const at = await stage();
   const { house } = at;
   try {

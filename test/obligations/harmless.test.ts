@@ -374,7 +374,7 @@ const surroundings: Surroundings[] = [
     needs: 'root',
     except(frontEnd) {
       if (frontEnd === node) return 'Node itself does not start so';
-      return frontEnd.name === 'zsh' ? 'zsh gives up by itself' : undefined;
+      return frontEnd.name === 'zsh' ? 'zsh exits before the script' : undefined;
     },
     kept: false,
     run: (at, frontEnd) => {

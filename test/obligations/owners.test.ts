@@ -98,7 +98,7 @@ it(`R12 an owner is suspended for ${stopS} s and continues (seed ${seed})`, {
       duplicated: received.repeatedItems,
       lost: lostOf(received, load.expected),
       longestHookMs: Math.max(first.longestHookMs, second.longestHookMs),
-      note: heir === stopped ? 'nobody took over' : 'another took over',
+      note: heir === stopped ? 'no process took over' : 'another process took over',
     });
     expect(heir).not.toBe(stopped);
     expect([...first.harmful, ...second.harmful]).toEqual([]);

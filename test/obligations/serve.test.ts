@@ -180,7 +180,7 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
 
 it(`S4 another user of the machine (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {
   const fault = 'another user of the machine';
-  if (process.geteuid?.() !== 0) notRun(context, 'S4', fault, 'only root can be somebody else');
+  if (process.geteuid?.() !== 0) notRun(context, 'S4', fault, 'only root can act as another user');
   const at = await stand();
   try {
     // Other users can reach the folder: only the modes of our own files keep them out.
@@ -192,7 +192,7 @@ it(`S4 another user of the machine (seed ${seed})`, { timeout: TIMEOUT_MS }, asy
     expect(at.fragments()).toHaveLength(1);
     row('S4', fault, {
       faults: 6,
-      note: 'it can read neither token nor inbox nor write there, and without the token nobody is let in',
+      note: 'it can read neither token nor inbox, cannot write there, and gets no access without the token',
     });
   } finally {
     await at.leave();

@@ -88,23 +88,23 @@ const kinds: Record<string, Kind> = {
   'a pipe': path => void execFileSync('mkfifo', [path]),
   'a file with another name outside': (path, outside) => fs.linkSync(join(outside, 'file'), path),
   'an empty file with another name outside': (path, outside) => fs.linkSync(join(outside, 'empty'), path),
-  'a folder of somebody': path => {
+  'a folder of the user': path => {
     fs.mkdirSync(path);
     fs.writeFileSync(join(path, 'mine'), 'mine');
   },
   'a file': path => fs.writeFileSync(path, 'mine'),
-  "somebody else's folder": path => {
+  "another user's folder": path => {
     fs.mkdirSync(path, { mode: 0o777 });
     fs.chownSync(path, 54_321, 54_321);
   },
-  "somebody else's file": path => {
+  "another user's file": path => {
     fs.writeFileSync(path, 'theirs');
     fs.chownSync(path, 54_321, 54_321);
   },
   // A read of this file never ends.
   'an endless device': path => void execFileSync('mknod', [path, 'c', '1', '5']),
 };
-const ofRoot = ['an endless device', "somebody else's folder", "somebody else's file"];
+const ofRoot = ['an endless device', "another user's folder", "another user's file"];
 
 interface Case {
   kind: string;

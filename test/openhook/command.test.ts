@@ -130,7 +130,7 @@ test.each([
   ['{"hooks":[]}', 'openhook is no version such as 0.1'],
   ['{"openhook":"0.1"}', 'hooks is not an array'],
   ['{"openhook":"0.1","hooks":[1]}', 'hook 1 is not an object'],
-  ['{"openhook":"0.1","hooks":[{"command":"a","events":"*"}]}', 'hook 1 has events that are no list of types'],
+  ['{"openhook":"0.1","hooks":[{"command":"a","events":"*"}]}', 'hook 1 has events that are not a list of types'],
   ['{"openhook":"0.1","hooks":[{"command":"a","async":1}]}', 'hook 1 has an async that is neither true nor false'],
   [JSON.stringify({ openhook: '0.1', hooks: Array(65).fill({ command: 'a' }) }), 'it has more than 64 hooks'],
 ])('the file %s cannot be agreed to', async (text, why) => {

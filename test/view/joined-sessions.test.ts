@@ -16,7 +16,7 @@ const joined = (...entries: [string, IndexedSession][]): string[] =>
   joinedSessions(new Map(entries)).map(parts => parts.map(({ entry: { session } }) => session).join(' '));
 
 describe('sessions are joined', () => {
-  it('along a chain, in order of time, whatever the order of the index', () =>
+  it('along a chain, in order of time, for any order of the index', () =>
     expect(joined(entry('c', 30, 'b'), entry('a', 10), entry('b', 20, 'a'))).toEqual(['a b c']));
   it('also if two sessions continue the same one', () =>
     expect(joined(entry('a', 10), entry('c', 30, 'a'), entry('b', 20, 'a'))).toEqual(['a b c']));

@@ -36,7 +36,7 @@ const event = (type: string, at: string, data: object, facts: object = {}): stri
 
 const replayed = (lines: readonly string[]): Replay => {
   const found = replay(lines.join('\n'));
-  if (found === undefined) throw new Error('nothing was told');
+  if (found === undefined) throw new Error('the event is missing');
   return found;
 };
 

@@ -7,8 +7,7 @@ const writers: Readonly<Record<string, string>> = {
   'commands/export.ts': 'the file that --output names',
   'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
   'commands/uninstall.ts': 'nothing new: with --purge it removes our folders of data and configuration',
-  'config/files.ts':
-    'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
+  'config/files.ts': 'our configuration file, when `enable` gets an endpoint, and which project files the user trusts',
   'demo/demonstration.ts': 'a temporary folder that stands for a home, removed at the end',
   'doctor/machine.ts': 'modes of our own folders and files, when `doctor --fix` was agreed to',
   'hook/hook.ts': 'the Node front end: one new fragment in the inbox',

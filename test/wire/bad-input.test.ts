@@ -144,7 +144,7 @@ const cases: Case[] = [
     fate: 'too-many-values',
   },
   {
-    name: 'a million levels in a field that nobody reads',
+    name: 'a million levels in a field that is not read',
     payload: session => around(session, 'foreign', `${'[{"a":'.repeat(MILLION / 2)}1${'}]'.repeat(MILLION / 2)}`),
     fate: 'too-many-values',
   },

@@ -1,4 +1,4 @@
-/** The arguments of a call that are no content: numbers, truth values and words of closed sets. */
+/** The arguments of a call that are not content: numbers, truth values and words of closed sets. */
 import type { Fields, OptionFacts } from '../../event/event.ts';
 import { fieldsOf, own, text, whole } from '../../lib/read.ts';
 

@@ -73,7 +73,7 @@ const points: ReadonlyMap<string, HookPoint> = new Map(
   }),
 );
 
-/** Events of hooks files that are no hook points. */
+/** Events of hooks files that are not hook points. */
 const besides = ['PermissionRequest', 'permissionRequest', 'Notification', 'notification'];
 
 /** Returns true for a name that platforms accept in hooks files, in the document's table or beyond it. */

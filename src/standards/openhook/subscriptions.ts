@@ -47,7 +47,7 @@ function subscriptionOf(hook: { readonly [key: string]: unknown }, number: numbe
   if (typeof command !== 'string' || command.trim() === '') return 'has no command';
   if (command.length > LONGEST_COMMAND || command.includes('\0')) return 'has a command that no shell takes';
   if (!Array.isArray(events) || events.some(each => typeof each !== 'string'))
-    return 'has events that are no list of types';
+    return 'has events that are not a list of types';
   if (typeof isAsync !== 'boolean') return 'has an async that is neither true nor false';
   return { number, command, events: events as string[], isAsync };
 }

@@ -82,7 +82,7 @@ test('events of both sources count once, and the log adds responses, subagents a
 });
 
 test('the log alone is a session: every subagent is below the call that started it', () => {
-  const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- told')[0] ?? '';
+  const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- expected')[0] ?? '';
   const rows = text.replace(/^#.*$/gm, '');
   const state = newSession({ agent: copilot, session, key: sessionKey('copilot', session) }, pinned);
   const spans: FinishedSpan[] = [];
@@ -120,7 +120,7 @@ test('the log alone is a session: every subagent is below the call that started 
 });
 
 test('an import finds the log and reads it once', () => {
-  const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- told')[0] ?? '';
+  const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- expected')[0] ?? '';
   house.write(log, text.replace(/^#.*\n/gm, ''));
   house.import();
   expect(tokensOf(house.spans())).toMatchObject({ input: 9_100 + 20_000 + 7_000, output: 410 + 500 + 90 });

@@ -10,7 +10,7 @@ import { at, type House, openHouse } from '../../transcripts/house.ts';
 
 const session = '6f0c9a1e-3d52-4b7e-9a4c-2f8f5d0b7a11';
 const rows = (
-  readFileSync(join(import.meta.dirname, 'conversation.transcript'), 'utf8').split('---- told')[0] ?? ''
+  readFileSync(join(import.meta.dirname, 'conversation.transcript'), 'utf8').split('---- expected')[0] ?? ''
 ).replace(/^#.*\n/gm, '');
 let house: House;
 let file: string;

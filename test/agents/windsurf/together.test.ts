@@ -10,7 +10,7 @@ import { at, type House, openHouse } from '../../transcripts/house.ts';
 
 const session = '7d2b6c1e-0f4a-4a55-9c7e-3b8e1a6f5d20';
 const rows = (
-  readFileSync(join(import.meta.dirname, 'trajectory.transcript'), 'utf8').split('---- told')[0] ?? ''
+  readFileSync(join(import.meta.dirname, 'trajectory.transcript'), 'utf8').split('---- expected')[0] ?? ''
 ).replace(/^#.*\n/gm, '');
 let house: House;
 let file: string;
