@@ -77,6 +77,24 @@ it('docs/README.md leads to every page of docs', () => {
   expect(documents.filter(file => file.startsWith('docs/') && !reached.has(file))).toEqual([]);
 });
 
+it('ARCHITECTURE.md names only files that exist, in the folders that it names', () => {
+  const files = filesBelow('.').map(file => file.replaceAll('\\', '/'));
+  const missing = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+    .split('\n')
+    .flatMap(line => {
+      // In a row of the code map, files belong to the folder of the row unless they have a path.
+      const folder = /^\| `(src\/[\w-]+)` \|/.exec(line)?.[1] ?? '';
+      const named = [...line.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name = '']) => name);
+      return named.filter(
+        name =>
+          !files.some(
+            file => file === name || (file.startsWith(name.includes('/') ? '' : folder) && file.endsWith(`/${name}`)),
+          ),
+      );
+    });
+  expect(missing).toEqual([]);
+});
+
 it('links to headings that exist', () => {
   const wrong = documents.flatMap(file =>
     [...readFileSync(join(root, file), 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)]
