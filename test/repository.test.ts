@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { movedSince, repositoryAt } from '../src/session/repository.ts';
+import { incrementsOf } from '../src/telemetry/increments.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 import { byGit, byHand, MESSAGE, type Repositories } from './git-folders.ts';
 import { needs } from './needs.ts';
@@ -142,6 +143,8 @@ test("a session's span names its repository and the commits made meanwhile", () 
       commits: [next],
     });
     expect(JSON.stringify(house.events())).not.toContain(MESSAGE.split(' ')[0]);
+    const counted = incrementsOf(house.events(), [], 'claude-code', () => true);
+    expect(counted.filter(({ metric }) => metric === 'commits').map(({ value }) => value)).toEqual([1]);
   } finally {
     house.close();
   }

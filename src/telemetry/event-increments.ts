@@ -1,3 +1,4 @@
+import { REPOSITORY } from '../assemble/assemble.ts';
 import {
   type BudgetFacts,
   type DataOf,
@@ -19,6 +20,7 @@ import type { Plain } from './resource.ts';
 import { modelOnMetrics } from './span-increments.ts';
 
 export function fromEvent(event: Event, known: Known): Increment[] {
+  if (event.event_type === REPOSITORY) return commitsIn(event.data.commits);
   // Events that otel-hooks derives are not counted as events of an agent.
   if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const all = one('pipelineEvents', { [ours.eventType]: typeOnMetrics(event), [ours.pipelineResult]: 'accepted' });
@@ -49,6 +51,9 @@ function gaugesOf(
   }
   return all;
 }
+
+const commitsIn = (commits: unknown): Increment[] =>
+  counterIncrement('commits', Array.isArray(commits) ? commits.length : 0, {});
 
 /** The increments of an event by its type. */
 function incrementsByType(event: Event, known: Known): Increment[] {

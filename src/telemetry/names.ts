@@ -360,6 +360,11 @@ export const metrics = {
     bounds: [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800],
   },
   prompts: { name: 'agent_hooks.prompt.submitted', unit: '{prompt}', description: 'Prompts submitted.' },
+  commits: {
+    name: 'agent_hooks.vcs.commits',
+    unit: '{commit}',
+    description: 'Commits made in working folders while sessions ran.',
+  },
   decisions: {
     name: 'agent_hooks.decisions',
     unit: '{decision}',

@@ -5,6 +5,7 @@
 
 import { SpanKind } from '@opentelemetry/api';
 import { agents } from '../../src/agents/index.ts';
+import { REPOSITORY } from '../../src/assemble/assemble.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
 import { lossesOf, spoolOf } from '../../src/deliver/state-limits.ts';
@@ -615,7 +616,11 @@ const allMetrics: readonly MetricName[] = Object.values(metrics);
 /** One of each counted event. */
 function allIncrements(): Increment[] {
   const events = eventTypes.map(type => eventOf(type, undefined, true));
-  events.push(eventOf('Context.Compaction', undefined, true, { phase: 'after' }), eventOf(FILE_WRITE, written, true));
+  events.push(
+    eventOf('Context.Compaction', undefined, true, { phase: 'after' }),
+    eventOf(FILE_WRITE, written, true),
+    eventOf(REPOSITORY, { commits: ['1f'.repeat(20)] }, true),
+  );
   const finished = kinds.map(kind => spans[kind]);
   const lost = emptyLedger();
   lost.fragments.dropped.duplicate = 1;
