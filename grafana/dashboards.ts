@@ -30,14 +30,16 @@ function written({ uid, title, description, variables = [], rows }: Board): Writ
     .description(description)
     .tags(['otel-hooks'])
     .readonly()
-    .time({ from: 'now-6h', to: 'now' })
+    .time({ from: 'now-24h', to: 'now' })
     .refresh('30s')
     .timezone('browser')
     .tooltip(dashboard.DashboardCursorSync.Crosshair)
     .link(
-      new dashboard.DashboardLinkBuilder('Agents')
+      // A menu, because eight links fill two lines above each dashboard.
+      new dashboard.DashboardLinkBuilder('Other dashboards')
         .type(dashboard.DashboardLinkType.Dashboards)
         .tags(['otel-hooks'])
+        .asDropdown(true)
         .keepTime(true)
         .includeVars(true),
     );
@@ -50,5 +52,22 @@ function written({ uid, title, description, variables = [], rows }: Board): Writ
   model.panels?.forEach((panel, i) => {
     panel.id = i + 1;
   });
+  withoutDefaults(model);
   return { file: `${uid}.json`, uid, json: `${JSON.stringify(model, null, 2)}\n` };
+}
+
+/**
+ * Removes what the SDK adds and the types of some Grafana do not know (test/grafana/schemas.test.ts). `placement` would
+ * also hide the links of a dashboard in a menu of Grafana 13.
+ */
+function withoutDefaults(model: dashboard.Dashboard): void {
+  const without = (of: object | undefined, ...names: string[]): void => {
+    for (const name of names) Reflect.deleteProperty(of ?? {}, name);
+  };
+  for (const variable of model.templating?.list ?? []) without(variable, 'auto', 'auto_min', 'auto_count');
+  for (const link of model.links ?? []) without(link, 'placement');
+  for (const panel of (model.panels ?? []) as dashboard.Panel[]) {
+    without(panel.options, 'footer');
+    for (const link of panel.links ?? []) without(link, 'placement');
+  }
 }

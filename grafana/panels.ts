@@ -165,7 +165,7 @@ const counts = (about: About, source: typeof PROMETHEUS): timeseries.PanelBuilde
 export function levels(about: About, ...queries: Query[]): Panel {
   const panel = lined(about, PROMETHEUS);
   queries.forEach((query, i) => {
-    panel.withTarget(promQuery(query, i, false).exemplar(true));
+    panel.withTarget(promQuery(query, i, false).exemplar(query.expr.includes('_bucket')));
   });
   return made(about, panel);
 }
@@ -252,6 +252,7 @@ const HEADERS: { [label: string]: string } = {
   agent_hooks_mcp_server: 'MCP server',
   agent_hooks_pipeline_item: 'Item',
   agent_hooks_pipeline_reason: 'Reason',
+  agent_hooks_rate_limit_window: 'Limit',
   agent_hooks_risk_level: 'Risk',
   agent_hooks_risk_score: 'Risk score',
   agent_hooks_risk_factors: 'Risk factors',
@@ -378,9 +379,10 @@ export const lines = (about: About, expr: string): Panel =>
 /** Labels are texts; these are sorted as numbers. */
 const NUMERIC = ['Duration', 'Risk score'].map(targetField => ({ targetField, destinationType: 'number' }));
 
-/** Records as a table of some of their fields. Trace and span of a row are links. */
+/** Records as a table of some of their fields, the time first unless it is among them. Trace and span of a row are links. */
 export function recordTable(about: About, expr: string, fields: readonly string[], sortBy = 'Time'): Panel {
-  const columns = ['Time', ...fields.map(field => HEADERS[field] ?? field)];
+  const columns = fields.map(field => HEADERS[field] ?? field);
+  if (!columns.includes('Time')) columns.unshift('Time');
   const session = fields.includes('session_id') ? cell('Session') : filled('session');
   const trace = fields.includes('trace_id') ? cell('Trace') : filled('trace');
   const panel = tabular(about, LOKI)
@@ -401,11 +403,13 @@ export function recordTable(about: About, expr: string, fields: readonly string[
       { id: 'unit', value: 'ms' },
       { id: 'custom.width', value: 90 },
     ])
-    .overrideByName('Record', [{ id: 'custom.width', value: about.width === 24 ? 520 : 300 }])
+    .overrideByName('Record', [{ id: 'custom.width', value: about.width === 24 ? 520 : 400 }])
+    .overrideByName('Error', [{ id: 'custom.width', value: 130 }])
     .overrideByName('Trace', [
       { id: 'links', value: [{ title: 'Draw this trace', url: sessionLink({ session, trace }) }] },
     ])
     .overrideByName('Span', [
+      { id: 'custom.width', value: 165 },
       {
         id: 'links',
         value: [{ title: 'Records of this span', url: sessionLink({ session, trace, span: cell('Span') }) }],

@@ -20,7 +20,9 @@ export interface Query {
 }
 
 /** The choice of the first row. With a namespace, Prometheus calls a job `namespace/name`, and Loki only `name`. */
-const CHOSEN = 'job=~"(.+/)?$agent",service_namespace=~"$team",deployment_environment_name=~"$environment"';
+const OF_MACHINE = 'job=~"(.+/)?$agent",service_namespace=~"$team",deployment_environment_name=~"$environment"';
+/** Repository and user are on series only where `metrics.include` lists them; `.*` matches a missing label. */
+const CHOSEN = `${OF_MACHINE},vcs_repository_name=~"$repository",user_id=~"$user"`;
 export const STREAM = '{service_name=~"$agent",service_namespace=~"$team",deployment_environment_name=~"$environment"}';
 
 export const MODEL = ',gen_ai_request_model=~"$model"';
@@ -31,6 +33,7 @@ export const DENIED = ',agent_hooks_decision_outcome="deny"';
 export const ACCEPTED = ',agent_hooks_pipeline_result="accepted"';
 
 export const ACTIONS = 'gen_ai_execute_tool_duration_seconds_count';
+export const COMMITS = 'agent_hooks_vcs_commits_total';
 export const COST = 'agent_hooks_cost_computed_USD_total';
 export const TURNS = 'gen_ai_invoke_agent_duration_seconds';
 const TOKENS = 'gen_ai_client_inference_usage_';
@@ -40,19 +43,28 @@ export const CACHE_READ = `${TOKENS}cache_read_input_tokens_total`;
 export const CACHE_WRITE = `${TOKENS}cache_write_input_tokens_total`;
 export const REASONING = `${TOKENS}reasoning_output_tokens_total`;
 
-const summed = (metric: string, by: string, more: string, range: string): string =>
-  `sum${by && ` by (${by})`} (increase(${metric}{${CHOSEN}${more}}[${range}))`;
+const summed = (metric: string, by: string, more: string, range: string, of = CHOSEN): string =>
+  `sum${by && ` by (${by})`} (increase(${metric}{${of}${more}}[${range}))`;
 
+const WHOLE = '$__range] $counts 0s';
+const BAR = '$__interval] $counts -$__interval';
 /** The count in the whole range of the dashboard. */
-export const whole = (metric: string, by = '', more = ''): string => summed(metric, by, more, '$__range] $counts 0s');
+export const whole = (metric: string, by = '', more = ''): string => summed(metric, by, more, WHOLE);
 /** The count of one week before. */
 export const aWeekBefore = (metric: string, by = '', more = ''): string =>
   summed(metric, by, more, '$__range] $counts 1w');
 /** The count of each bar. */
-export const over = (metric: string, by = '', more = ''): string =>
-  summed(metric, by, more, '$__interval] $counts -$__interval');
+export const over = (metric: string, by = '', more = ''): string => summed(metric, by, more, BAR);
+/** The counts up to each point of a line, and up to the same time one week before. */
+export const upTo = (metric: string, by = '', more = ''): string => summed(metric, by, more, '$__interval] $counts 0s');
+export const upToAWeekBefore = (metric: string, by = '', more = ''): string =>
+  summed(metric, by, more, '$__interval] $counts 1w');
+/** The counts of machines, whose own counters have neither repository nor user. */
+export const wholeOfMachine = (metric: string, by = '', more = ''): string =>
+  summed(metric, by, more, WHOLE, OF_MACHINE);
+export const overOfMachine = (metric: string, by = '', more = ''): string => summed(metric, by, more, BAR, OF_MACHINE);
 
-const QUANTILE_RANGES = { range: '$__range] $counts 0s', interval: '$__interval] $counts -$__interval' };
+const QUANTILE_RANGES = { range: WHOLE, interval: BAR };
 
 export function quantile(
   share: number,
@@ -71,8 +83,13 @@ export const shareOf = (part: string, all: string): string => `(${part} or ${all
 /** The metric of the chosen agents at an instant. */
 export const chosen = (metric: string, more = ''): string => `${metric}{${CHOSEN}${more}}`;
 
+/** The last value of a gauge. An agent states each value once, so it is looked for in the whole range. */
+export const last = (metric: string, by: string, range: string): string =>
+  `max by (${by}) (last_over_time(${chosen(metric)}[${range}]))`;
+
 /** Records of the chosen agents. */
-export const records = (filter = ''): string => `${STREAM}${filter && ` | ${filter}`}`;
+export const records = (filter = ''): string =>
+  `${STREAM} | vcs_repository_name=~"$repository" | user_id=~"$user"${filter && ` | ${filter}`}`;
 export const ACTION_ENDED = 'event_name="agent_hooks.action.after"';
 export const RESPONDED = 'event_name="agent_hooks.model.responded"';
 
@@ -133,10 +150,21 @@ export const countsVariable = new dashboard.CustomVariableBuilder('counts')
   .current({ text: 'exact', value: EXACT });
 
 /** Ids of one session. An empty field means all; queries therefore match the field as a prefix. */
-const id = (name: string, label: string, description: string): dashboard.TextBoxVariableBuilder =>
-  new dashboard.TextBoxVariableBuilder(name).label(label).description(description).defaultValue('');
+const id = (name: string, label: string, description: string, value = ''): dashboard.TextBoxVariableBuilder =>
+  new dashboard.TextBoxVariableBuilder(name)
+    .label(label)
+    .description(description)
+    .defaultValue(value)
+    .current({ text: value, value });
 export const sessionVariable = id('session', 'Session', 'The session.id, or its beginning');
-export const traceVariable = id('trace', 'Trace', 'The id of the drawn trace; a click on a trace fills it in');
+/** A query that finds nothing: an empty one is an error. */
+const NO_TRACE = '{false}';
+export const traceVariable = id(
+  'trace',
+  'Trace',
+  `The id of the drawn trace; a click on a trace fills it in. ${NO_TRACE} draws none.`,
+  NO_TRACE,
+);
 export const segmentVariable = id(
   'segment',
   'Only trace',

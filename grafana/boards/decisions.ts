@@ -6,8 +6,10 @@ import {
   over,
   quantile,
   records,
+  repositoryVariable,
   TOOL,
   toolVariable,
+  userVariable,
   whole,
 } from '../queries.ts';
 
@@ -19,7 +21,7 @@ export const decisions: Board = {
   title: 'Agents: decisions and risk',
   description:
     'What was allowed, asked and denied, who decided, how risky it was, and how long agents waited for people.',
-  variables: [toolVariable, countsVariable],
+  variables: [repositoryVariable, userVariable, toolVariable, countsVariable],
   rows: [
     {
       title: 'In this range',

@@ -14,8 +14,10 @@ import {
   RESPONDED,
   recorded,
   records,
+  repositoryVariable,
   shareOf,
   TURNS,
+  userVariable,
   whole,
 } from '../queries.ts';
 
@@ -23,7 +25,7 @@ export const fleet: Board = {
   uid: 'otel-hooks-fleet',
   title: 'Agents: fleet',
   description: 'Which agents work, how much, what it costs, and where it goes wrong.',
-  variables: [countsVariable],
+  variables: [repositoryVariable, userVariable, countsVariable],
   rows: [
     {
       title: 'In this range',
@@ -133,13 +135,11 @@ export const fleet: Board = {
           {
             title: 'Latest prompts',
             question: 'What is being worked on now?',
-            note: 'The latest prompts with repository and branch, newest first. A click opens the session.',
+            note: 'Newest first. A click opens the session.',
             width: 24,
           },
-          records(
-            'event_name="agent_hooks.prompt.submitted" | line_format `{{.vcs_repository_name}} {{.vcs_ref_head_name}}`',
-          ),
-          ['service_name', 'session_id', 'Line', 'trace_id'],
+          records('event_name="agent_hooks.prompt.submitted"'),
+          ['service_name', 'vcs_repository_name', 'vcs_ref_head_name', 'session_id', 'trace_id'],
         ),
       ],
     },

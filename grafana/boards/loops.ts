@@ -1,8 +1,10 @@
-import { type Board, bars, levels, lines, numbers } from '../panels.ts';
-import { countsVariable, over, quantile, records, whole } from '../queries.ts';
+import { type Board, bars, levels, numbers, ranking, recordTable } from '../panels.ts';
+import { countsVariable, last, over, quantile, records, repositoryVariable, userVariable, whole } from '../queries.ts';
 
 const LOOPS = 'agent_hooks_retry_loops_total';
 const BUDGETS = 'agent_hooks_budget_thresholds_total';
+const LIMIT = 'agent_hooks_rate_limit_utilization_ratio';
+const LIMIT_OF = 'job, instance, agent_hooks_rate_limit_window';
 const UTILIZATION = 'agent_hooks_context_utilization';
 const NO_SIZES = 'No agent stated the size of a context before and after.';
 
@@ -10,7 +12,7 @@ export const loops: Board = {
   uid: 'otel-hooks-loops',
   title: 'Agents: loops, budget, context',
   description: 'Where agents repeat themselves, pass a budget, or run out of context (docs/loops-and-budgets.md).',
-  variables: [countsVariable],
+  variables: [repositoryVariable, userVariable, countsVariable],
   rows: [
     {
       title: 'In this range',
@@ -66,14 +68,15 @@ export const loops: Board = {
             legend: '{{agent_hooks_action_name}}',
           },
         ),
-        lines(
+        recordTable(
           {
             title: 'Loops, one by one',
             question: 'What was repeated, and how often?',
             empty: 'No loop in this range.',
-            height: 8,
+            width: 24,
           },
           records('event_name=~"agent_hooks.retry.loop.+"'),
+          ['service_name', 'Line', 'session_id', 'trace_id', 'span_id'],
         ),
       ],
     },
@@ -91,15 +94,46 @@ export const loops: Board = {
             legend: '{{agent_hooks_budget_of}} {{agent_hooks_budget_unit}} {{agent_hooks_budget_state}}',
           },
         ),
-        lines(
+        recordTable(
           {
             title: 'Budgets, one by one',
             question: 'Which session used how much of its budget?',
             empty: 'No budget is set, or none was nearly used.',
-            width: 12,
-            height: 8,
           },
           records('agent_hooks_budget_state!=""'),
+          ['Line', 'session_id', 'trace_id', 'Time'],
+        ),
+      ],
+    },
+    {
+      title: 'Limits of plans',
+      panels: [
+        ranking(
+          {
+            title: 'Limits of plans',
+            question: 'Which share of a limit of a plan is used, and when does it begin anew?',
+            note: 'As the agent stated it last.',
+            empty: 'No agent stated a limit in this range.',
+          },
+          { expr: last(LIMIT, LIMIT_OF, '$__range'), name: 'Used', unit: 'percentunit' },
+          {
+            expr: `${last('agent_hooks_rate_limit_reset_time_seconds', LIMIT_OF, '$__range')} * 1000`,
+            name: 'Begins anew',
+            unit: 'dateTimeFromNow',
+          },
+        ),
+        levels(
+          {
+            title: 'Limits over time',
+            question: 'How fast is a limit used up?',
+            note: 'The machine with the highest use.',
+            empty: 'No agent stated a limit in this range.',
+            unit: 'percentunit',
+          },
+          {
+            expr: last(LIMIT, 'job, agent_hooks_rate_limit_window', '$__interval'),
+            legend: '{{job}} {{agent_hooks_rate_limit_window}}',
+          },
         ),
       ],
     },

@@ -1,5 +1,5 @@
 import { type Board, bars, levels, numbers, ranking } from '../panels.ts';
-import { ACCEPTED, countsVariable, over, whole } from '../queries.ts';
+import { ACCEPTED, countsVariable, overOfMachine, wholeOfMachine } from '../queries.ts';
 
 const NORMAL = '0 is normal.';
 
@@ -14,7 +14,7 @@ export const pipeline: Board = {
       panels: [
         numbers(
           { title: 'Events', question: 'How many events did the machines record?', width: 5 },
-          { expr: whole('agent_hooks_pipeline_events_total', '', ACCEPTED) },
+          { expr: wholeOfMachine('agent_hooks_pipeline_events_total', '', ACCEPTED) },
         ),
         numbers(
           {
@@ -24,7 +24,7 @@ export const pipeline: Board = {
             width: 5,
             alarm: 1,
           },
-          { expr: whole('agent_hooks_pipeline_dropped_total') },
+          { expr: wholeOfMachine('agent_hooks_pipeline_dropped_total') },
         ),
         numbers(
           {
@@ -34,11 +34,11 @@ export const pipeline: Board = {
             width: 5,
             alarm: 1,
           },
-          { expr: whole('agent_hooks_pipeline_export_rejected_total') },
+          { expr: wholeOfMachine('agent_hooks_pipeline_export_rejected_total') },
         ),
         numbers(
           { title: 'Quarantined', question: 'How many hooks could not be read?', note: NORMAL, width: 5, alarm: 1 },
-          { expr: whole('agent_hooks_pipeline_quarantined_total') },
+          { expr: wholeOfMachine('agent_hooks_pipeline_quarantined_total') },
         ),
         numbers(
           {
@@ -47,7 +47,7 @@ export const pipeline: Board = {
             note: NORMAL,
             alarm: 1,
           },
-          { expr: whole('agent_hooks_pipeline_overflow_total') },
+          { expr: wholeOfMachine('agent_hooks_pipeline_overflow_total') },
         ),
       ],
     },
@@ -61,7 +61,7 @@ export const pipeline: Board = {
             note: 'The bars of a silent machine end.',
             width: 24,
           },
-          { expr: over('agent_hooks_pipeline_events_total', 'instance', ACCEPTED), legend: '{{instance}}' },
+          { expr: overOfMachine('agent_hooks_pipeline_events_total', 'instance', ACCEPTED), legend: '{{instance}}' },
         ),
         ranking(
           {
@@ -71,7 +71,7 @@ export const pipeline: Board = {
             width: 24,
           },
           {
-            expr: `${whole('agent_hooks_pipeline_dropped_total', 'instance, agent_hooks_pipeline_item, agent_hooks_pipeline_reason')} > 0`,
+            expr: `${wholeOfMachine('agent_hooks_pipeline_dropped_total', 'instance, agent_hooks_pipeline_item, agent_hooks_pipeline_reason')} > 0`,
             name: 'Dropped',
           },
         ),
@@ -84,7 +84,7 @@ export const pipeline: Board = {
             width: 24,
           },
           {
-            expr: over(
+            expr: overOfMachine(
               'agent_hooks_pipeline_failed_total',
               'instance, agent_hooks_pipeline_item, agent_hooks_pipeline_reason',
             ),

@@ -7,6 +7,7 @@ import {
   recordedRanking,
   recordedWord,
   recordTable,
+  sessionRanking,
   traceTable,
   waterfall,
 } from '../panels.ts';
@@ -37,6 +38,19 @@ export const session: Board = {
     {
       title: 'Session',
       panels: [
+        sessionRanking(
+          {
+            title: 'Chosen session',
+            question: 'Which session does this page show?',
+            note: 'While the field Session above is empty, the page shows all sessions together, and this table lists them. A click on an id chooses one.',
+            empty: 'No session in this range.',
+            width: 24,
+            height: 4,
+          },
+          'Cost',
+          labels => `(${added('agent_hooks_cost_usd', labels)} or ${recorded('event_name=~".+"', labels)} * 0)`,
+          'currencyUSD',
+        ),
         recordedWord(
           { title: 'Agent', question: 'Which agent ran the session?', width: 4, height: 3 },
           recorded('event_name=~".+"', 'service_name'),
@@ -88,10 +102,6 @@ export const session: Board = {
           added('gen_ai_usage_output_tokens'),
         ),
         recordedNumbers(
-          { title: 'Prompts', question: 'How many prompts did the session have?', width: 4, height: 3 },
-          recorded('event_name="agent_hooks.prompt.submitted"'),
-        ),
-        recordedNumbers(
           { title: 'Actions', question: 'How many actions ended?', width: 4, height: 3 },
           recorded(`${ACTION_ENDED} | agent_hooks_decision_outcome!="deny"`),
         ),
@@ -113,23 +123,58 @@ export const session: Board = {
           },
           recorded(`${ACTION_ENDED} | agent_hooks_risk_level=~"high|critical"`),
         ),
-        recordedNumbers(
+      ],
+    },
+    {
+      title: 'What happened',
+      panels: [
+        recordTable(
           {
-            title: 'Loops',
-            question: 'How often did the agent repeat itself without progress?',
-            width: 4,
-            height: 3,
-            alarm: 1,
+            title: 'Longest actions',
+            question: 'Which action took longest?',
+            note: 'A click on the span lists its records below.',
           },
-          recorded('event_name="agent_hooks.retry.loop.detected"'),
+          matching(ACTION_ENDED),
+          ['agent_hooks_action_duration_ms', 'span_id', 'Line', 'Time'],
+          'Duration',
         ),
-        recordedNumbers(
-          { title: 'Retries', question: 'How often did the agent repeat a failed action?', width: 4, height: 3 },
-          recorded('event_name="agent_hooks.retry.triggered"'),
+        recordTable(
+          {
+            title: 'Riskiest actions',
+            question: 'Which action was riskiest, and who allowed it?',
+            empty: 'No action of medium or higher risk.',
+          },
+          matching(`${ACTION_ENDED} | agent_hooks_risk_level=~"medium|high|critical"`),
+          [
+            'agent_hooks_risk_score',
+            'agent_hooks_risk_level',
+            'agent_hooks_decision_outcome',
+            'agent_hooks_decision_source',
+            'span_id',
+            'Line',
+            'Time',
+          ],
+          'Risk score',
         ),
-        recordedNumbers(
-          { title: 'Compacted', question: 'How often was the context compacted?', width: 4, height: 3 },
-          recorded('event_name="agent_hooks.context.compaction"'),
+        recordTable(
+          {
+            title: 'Failures',
+            question: 'What failed, and how?',
+            empty: 'Nothing failed in this session.',
+            width: 24,
+            height: 6,
+          },
+          matching('error_type!=""'),
+          ['error_type', 'span_id', 'Line'],
+        ),
+        lines(
+          {
+            title: 'Records of the chosen span',
+            question: 'What was recorded about one action?',
+            note: 'All records of the session until the field Span above holds an id.',
+            height: 7,
+          },
+          matching('span_id=~"$span.*"'),
         ),
       ],
     },
@@ -156,43 +201,38 @@ export const session: Board = {
       ],
     },
     {
-      title: 'What happened',
+      title: 'Tools and loops',
       panels: [
-        recordTable(
-          {
-            title: 'Longest actions',
-            question: 'Which action took longest?',
-            note: 'A click on the span lists its records below.',
-          },
-          matching(ACTION_ENDED),
-          ['agent_hooks_action_duration_ms', 'Line', 'span_id'],
-          'Duration',
+        recordedNumbers(
+          { title: 'Prompts', question: 'How many prompts did the session have?', width: 5, height: 3 },
+          recorded('event_name="agent_hooks.prompt.submitted"'),
         ),
-        recordTable(
+        recordedNumbers(
           {
-            title: 'Riskiest actions',
-            question: 'Which action was riskiest, and who allowed it?',
-            empty: 'No action of medium or higher risk.',
+            title: 'Loops',
+            question: 'How often did the agent repeat itself without progress?',
+            width: 5,
+            height: 3,
+            alarm: 1,
           },
-          matching(`${ACTION_ENDED} | agent_hooks_risk_level=~"medium|high|critical"`),
-          [
-            'agent_hooks_risk_score',
-            'agent_hooks_risk_level',
-            'agent_hooks_decision_outcome',
-            'agent_hooks_decision_source',
-            'Line',
-            'span_id',
-          ],
-          'Risk score',
+          recorded('event_name="agent_hooks.retry.loop.detected"'),
         ),
-        recordTable(
-          { title: 'Failures', question: 'What failed, and how?', empty: 'Nothing failed in this session.' },
-          matching('error_type!=""'),
-          ['Line', 'span_id', 'trace_id'],
+        recordedNumbers(
+          { title: 'Retries', question: 'How often did the agent repeat a failed action?', width: 5, height: 3 },
+          recorded('event_name="agent_hooks.retry.triggered"'),
+        ),
+        recordedNumbers(
+          { title: 'Compacted', question: 'How often was the context compacted?', width: 5, height: 3 },
+          recorded('event_name="agent_hooks.context.compaction"'),
+        ),
+        recordedNumbers(
+          { title: 'Subagents', question: 'What did subagents cost?', unit: 'currencyUSD', width: 4, height: 3 },
+          `sum (sum_over_time(${matching(`${RESPONDED} | agent_hooks_agent_id!="" | agent_hooks_cost_usd!="" | unwrap agent_hooks_cost_usd`)} [$__range]))`,
         ),
         recordedRanking(
           {
             title: 'Decisions',
+            width: 8,
             question: 'What was allowed, asked and denied, and by whom?',
             empty: 'No action needed a decision.',
           },
@@ -205,18 +245,19 @@ export const session: Board = {
           },
         ),
         recordedRanking(
-          { title: 'Actions by tool', question: 'Which tools did the agent use?' },
+          { title: 'Actions by tool', question: 'Which tools did the agent use?', width: 8 },
           { expr: recorded(ACTION_ENDED, 'gen_ai_tool_name, agent_hooks_action_success'), name: 'Actions' },
         ),
-        lines(
+        recordTable(
           {
             title: 'Loops, budgets and policies',
             question: 'Did the agent loop, pass a budget or break a policy?',
             empty: 'The session had none of them.',
-            width: 12,
-            height: 8,
+            width: 8,
           },
           matching('event_name=~"agent_hooks.(retry.loop|policy).+"'),
+          ['Line', 'span_id', 'Time'],
+          'Time',
         ),
       ],
     },
@@ -257,17 +298,8 @@ export const session: Board = {
       ],
     },
     {
-      title: 'Records',
+      title: 'All records',
       panels: [
-        lines(
-          {
-            title: 'Records of the chosen span',
-            question: 'What was recorded about one action?',
-            note: 'All records of the session until the field Span above holds an id.',
-            height: 8,
-          },
-          matching('span_id=~"$span.*"'),
-        ),
         recordTable(
           {
             title: 'All records',

@@ -2,6 +2,7 @@ import { type Board, type Panel, ranking } from '../panels.ts';
 import {
   ACTIONS,
   aWeekBefore,
+  COMMITS,
   COST,
   countsVariable,
   ERRORS,
@@ -11,11 +12,9 @@ import {
   whole,
 } from '../queries.ts';
 
-const CHOSEN = ',vcs_repository_name=~"$repository",user_id=~"$user"';
-
 function by(title: string, label: string, empty: string): Panel {
-  const failed = `${whole(ACTIONS, label, `${ERRORS}${CHOSEN},${label.split(', ').at(-1)}!=""`)}`;
-  const named = `${CHOSEN},${label.split(', ').at(-1)}!=""`;
+  const failed = `${whole(ACTIONS, label, `${ERRORS},${label.split(', ').at(-1)}!=""`)}`;
+  const named = `,${label.split(', ').at(-1)}!=""`;
   return ranking(
     {
       title,
@@ -26,6 +25,11 @@ function by(title: string, label: string, empty: string): Panel {
     },
     { expr: whole(COST, label, named), name: 'Cost', unit: 'currencyUSD' },
     { expr: aWeekBefore(COST, label, named), name: 'A week before', unit: 'currencyUSD' },
+    {
+      expr: `${whole(COST, label, named)} / (${whole(COMMITS, label, named)} > 0)`,
+      name: 'Cost per commit',
+      unit: 'currencyUSD',
+    },
     { expr: whole('agent_hooks_session_started_total', label, named), name: 'Sessions' },
     { expr: whole(ACTIONS, label, named), name: 'Actions' },
     { expr: shareOf(failed, whole(ACTIONS, label, named)), name: 'Failure rate', unit: 'percentunit' },

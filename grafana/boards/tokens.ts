@@ -1,9 +1,19 @@
-import { type Board, bars, levels, numbers, ranking, recordedRanking, sessionRanking } from '../panels.ts';
+import {
+  type Board,
+  bars,
+  levels,
+  numbers,
+  ranking,
+  recordedNumbers,
+  recordedRanking,
+  sessionRanking,
+} from '../panels.ts';
 import {
   added,
   aWeekBefore,
   CACHE_READ,
   CACHE_WRITE,
+  COMMITS,
   COST,
   countsVariable,
   INPUT,
@@ -14,9 +24,16 @@ import {
   quantile,
   REASONING,
   RESPONDED,
+  repositoryVariable,
+  upTo,
+  upToAWeekBefore,
+  userVariable,
   whole,
 } from '../queries.ts';
 
+const NAMED = 'label_format gen_ai_agent_name=`{{ or .gen_ai_agent_name "subagents" }}`';
+/** A number in one of two lines. */
+const HALF = { width: 6, height: 3 };
 const NO_TOKENS = 'No agent stated tokens in this range.';
 const NO_PRICE = 'No response had a price in this range.';
 const OF_MODEL = `${RESPONDED} | gen_ai_request_model=~"$model"`;
@@ -26,7 +43,7 @@ export const tokens: Board = {
   title: 'Agents: tokens and cost',
   description:
     'What models read and wrote, and what that costs. Tokens come from the transcripts of the agents or from their hooks. Cost is by a list of prices (docs/cost.md).',
-  variables: [modelVariable, countsVariable],
+  variables: [repositoryVariable, userVariable, modelVariable, countsVariable],
   rows: [
     {
       title: 'In this range',
@@ -37,11 +54,18 @@ export const tokens: Board = {
             question: 'What did the responses of models cost?',
             note: 'By a list of prices.',
             unit: 'currencyUSD',
+            ...HALF,
           },
           { expr: whole(COST, '', MODEL) },
         ),
         numbers(
-          { title: 'Last week', question: 'What did the same range cost a week before?', unit: 'currencyUSD' },
+          {
+            title: 'A week before',
+            question: 'What did the same range cost a week before?',
+            empty: 'No data',
+            unit: 'currencyUSD',
+            ...HALF,
+          },
           { expr: aWeekBefore(COST, '', MODEL) },
         ),
         numbers(
@@ -50,20 +74,52 @@ export const tokens: Board = {
             question: 'What did the agents themselves say that it cost?',
             empty: 'Not stated',
             unit: 'currencyUSD',
+            ...HALF,
           },
           { expr: whole('agent_hooks_cost_reported_USD_total', '', MODEL) },
         ),
         numbers(
-          { title: 'Input', question: 'How many tokens did the models read?', note: 'Cached tokens included.' },
+          {
+            title: 'Cost per commit',
+            question: 'What did a commit cost?',
+            note: 'All cost of the range, divided by the commits that were made in working folders while sessions ran. The chosen models do not limit it.',
+            empty: 'No commits',
+            unit: 'currencyUSD',
+            ...HALF,
+          },
+          { expr: `${whole(COST)} / (${whole(COMMITS)} > 0)` },
+        ),
+        numbers(
+          {
+            title: 'Input',
+            question: 'How many tokens did the models read?',
+            note: 'Cached tokens included.',
+            ...HALF,
+          },
           { expr: whole(INPUT, '', MODEL) },
         ),
         numbers(
-          { title: 'Output', question: 'How many tokens did the models write?', note: 'Reasoning included.' },
+          { title: 'Output', question: 'How many tokens did the models write?', note: 'Reasoning included.', ...HALF },
           { expr: whole(OUTPUT, '', MODEL) },
         ),
         numbers(
-          { title: 'From cache', question: 'Which share of the input came from a cache?', unit: 'percentunit' },
+          {
+            title: 'From cache',
+            question: 'Which share of the input came from a cache?',
+            unit: 'percentunit',
+            ...HALF,
+          },
           { expr: `${whole(CACHE_READ, '', MODEL)} / ${whole(INPUT, '', MODEL)}` },
+        ),
+        recordedNumbers(
+          {
+            title: 'Subagents',
+            question: 'What did subagents cost, of all?',
+            note: 'Counted in records.',
+            unit: 'currencyUSD',
+            ...HALF,
+          },
+          added('agent_hooks_cost_usd', `${OF_MODEL} | agent_hooks_agent_id!=""`),
         ),
       ],
     },
@@ -78,6 +134,16 @@ export const tokens: Board = {
             unit: 'currencyUSD',
           },
           { expr: over(COST, 'gen_ai_request_model', MODEL), legend: '{{gen_ai_request_model}}' },
+        ),
+        levels(
+          {
+            title: 'Cost beside the week before',
+            question: 'When did agents cost more than a week before?',
+            empty: NO_PRICE,
+            unit: 'currencyUSD',
+          },
+          { expr: upTo(COST, '', MODEL), legend: 'this range' },
+          { expr: upToAWeekBefore(COST, '', MODEL), legend: 'a week before' },
         ),
         ranking(
           {
@@ -104,11 +170,11 @@ export const tokens: Board = {
           {
             title: 'Cost by subagent',
             question: 'What do subagents cost beside the agent itself?',
-            note: 'The name is that of the agent or of the kind of subagent.',
+            note: 'Of subagents, not each response names the kind.',
             empty: NO_PRICE,
           },
           {
-            expr: added('agent_hooks_cost_usd', OF_MODEL, 'service_name, gen_ai_agent_name'),
+            expr: added('agent_hooks_cost_usd', `${OF_MODEL} | ${NAMED}`, 'service_name, gen_ai_agent_name'),
             name: 'Cost',
             unit: 'currencyUSD',
           },

@@ -8,9 +8,11 @@ import {
   quantile,
   recorded,
   records,
+  repositoryVariable,
   shareOf,
   TOOL,
   toolVariable,
+  userVariable,
   whole,
 } from '../queries.ts';
 
@@ -23,7 +25,7 @@ export const tools: Board = {
   uid: 'otel-hooks-tools',
   title: 'Agents: tools and MCP',
   description: 'What agents do, how long it takes, and what fails.',
-  variables: [toolVariable, countsVariable],
+  variables: [repositoryVariable, userVariable, toolVariable, countsVariable],
   rows: [
     {
       title: 'Tools',
