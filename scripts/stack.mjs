@@ -1,12 +1,24 @@
 /**
- * npm run stack [-- SERVICES]: starts the stack of docker-compose.yml, waits until it is ready, plays a session into it
- * and prints the addresses. With names of services, only those.
+ * npm run stack [-- --sample] [-- SERVICES]: starts the stack of docker-compose.yml, waits until it is ready, plays a
+ * session into it and prints the addresses. With names of services, only those. `--sample` first plays an hour of work of
+ * several agents, so that each dashboard has something to show.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as esbuild from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const words = process.argv.slice(2);
+const isSampled = words.includes('--sample');
+const services = words.filter(word => word !== '--sample');
+const unknown = services.filter(word => word.startsWith('-'));
+if (unknown.length > 0) {
+  console.error(`otel-hooks: unknown flag ${unknown.join(' ')}\n  usage: npm run stack [-- --sample] [-- SERVICES]`);
+  process.exit(2);
+}
 const compose = (...words) => execFileSync('docker', ['compose', ...words], { cwd: root, encoding: 'utf8' }).trim();
 
 try {
@@ -19,7 +31,7 @@ try {
   );
   process.exit(1);
 }
-const started = await run('docker', ['compose', 'up', '-d', '--wait', ...process.argv.slice(2)]);
+const started = await run('docker', ['compose', 'up', '-d', '--wait', ...services]);
 if (started.code !== 0) process.exit(started.code);
 await run(process.execPath, [join(root, 'scripts', 'build.mjs')]);
 const collector = addressOf('collector', 4318);
@@ -28,12 +40,17 @@ if (grafana !== undefined && !(await isReady(`${grafana}/api/health`))) {
   console.error(`otel-hooks: Grafana does not answer at ${grafana}.\n  next: docker compose logs grafana`);
   process.exit(1);
 }
+if (isSampled) {
+  console.log('\nPlays an hour of work of several agents ...');
+  await playSample(collector);
+}
 const demo = await run(process.execPath, [join(root, 'dist', 'otel-hooks.cjs'), 'demo', '--otlp', collector]);
 const session = /session\.id = (\S+)/.exec(demo.out)?.[1] ?? '';
+const trace = await traceOf(session);
 const places = [
+  ['all agents, start here', grafana, '/'],
+  ['the session just played', grafana, `/d/otel-hooks-session?var-session=${session}${trace && `&var-trace=${trace}`}`],
   ['all dashboards', grafana, '/dashboards'],
-  ['this session', grafana, `/d/otel-hooks-session?var-session=${session}`],
-  ['all agents', grafana, '/d/otel-hooks-fleet'],
   ['Jaeger', addressOf('jaeger', 16686), '/search'],
   ['Prometheus', addressOf('prometheus', 9090), '/alerts'],
   ['your agents send to', collector, ''],
@@ -50,6 +67,56 @@ async function isReady(url) {
     await new Promise(resolve => setTimeout(resolve, 500));
   }
   return false;
+}
+
+/** The sample is TypeScript, so it is bundled into a file that Node can read. */
+async function playSample(endpoint) {
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-sample-'));
+  try {
+    const outfile = join(folder, 'sample.mjs');
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    await esbuild.build({
+      entryPoints: [join(root, 'test', 'stack', 'sample-day.ts')],
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      // The other form of jsonc-parser loads its parts by names that only Node resolves.
+      mainFields: ['module', 'main'],
+      define: { __VERSION__: JSON.stringify(version) },
+      banner: { js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);" },
+      plugins: [{ name: 'source-folders', setup: keepSourceFolders }],
+      outfile,
+      logLevel: 'warning',
+    });
+    const { playSampleDay } = await import(pathToFileURL(outfile).href);
+    await playSampleDay(join(root, 'dist', 'otel-hooks.cjs'), endpoint);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A source that reads files beside itself finds them beside the source, not beside the bundle. */
+function keepSourceFolders(build) {
+  build.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+    contents: readFileSync(path, 'utf8')
+      .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)))
+      .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)),
+    loader: 'ts',
+  }));
+}
+
+/** The id of a session's trace, or an empty text while Tempo does not find it. */
+async function traceOf(id) {
+  const tempo = addressOf('tempo', 3200);
+  if (tempo === undefined || id === '') return '';
+  for (let tries = 0; tries < 20; tries += 1) {
+    const query = encodeURIComponent(`{ span.session.id = "${id}" }`);
+    const response = await fetch(`${tempo}/api/search?q=${query}`).catch(() => undefined);
+    const found = response?.ok ? await response.json() : {};
+    if (found.traces?.length > 0) return found.traces[0].traceID;
+    await new Promise(resolve => setTimeout(resolve, 500));
+  }
+  return '';
 }
 
 /** The address on the host, or undefined if the service does not run. */

@@ -4,8 +4,24 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from './machine.ts';
 
+/** One command of a session. */
+export interface Action {
+  command: string;
+  ms: number;
+  /** The error that the command ends with. */
+  fails?: string;
+  /** The time for which a person was asked, who then allowed the command. */
+  waitMs?: number;
+}
+
 interface Session {
   turns: number;
+  /** The commands of the last turn, instead of `calls` times `command`. */
+  actions?: readonly Action[];
+  /** Used part of the plan's limit at the first turn, in percent. */
+  limitUsed?: number;
+  /** Has no end yet; `ended` writes it. */
+  isRunning?: boolean;
   /** The command of each turn, and whether it fails. */
   command?: string;
   isFailing?: boolean;
@@ -27,13 +43,19 @@ export function worked(machine: Machine, about: Session): string {
     calls = 3,
     model = 'claude-sonnet-4-5',
     agoMs = 1_000,
+    actions = [],
+    isRunning = false,
+    limitUsed = 40,
   } = about;
   const session = randomUUID();
-  const folder = join(machine.home, '.claude', 'projects', '-shop');
-  const transcript = join(folder, `${session}.jsonl`);
-  mkdirSync(folder, { recursive: true });
-  const steps = turns * (2 * calls + 2) + 2;
-  let atMs = Date.now() - agoMs - steps * 1_000;
+  const transcript = transcriptOf(machine, session);
+  const usual: Action = { command, ms: 600, ...(isFailing ? { fails: 'Exit code 1\nexpected 3 to be 4' } : {}) };
+  const turnsOf = Array.from({ length: turns }, (_, turn) =>
+    turn === turns - 1 && actions.length > 0 ? actions : Array.from({ length: calls }, () => usual),
+  );
+  const steps = turnsOf.reduce((sum, all) => sum + 2 * all.length + 2, 2);
+  const extraMs = actions.reduce((sum, { ms, waitMs = 0 }) => sum + ms + waitMs, 0);
+  let atMs = Date.now() - agoMs - steps * 1_000 - extraMs;
   const rows: object[] = [];
   const base = { session_id: session, transcript_path: transcript, cwd: machine.home };
   const add = (event: string, fields: object): void => {
@@ -59,35 +81,56 @@ export function worked(machine: Machine, about: Session): string {
   };
 
   add('SessionStart', { source: 'startup', model });
-  for (let turn = 0; turn < turns; turn += 1) {
+  for (const [turn, commands] of turnsOf.entries()) {
     const prompt = { prompt_id: randomUUID() };
     add('UserPromptSubmit', { ...prompt, prompt: 'go on' });
     row('user', { promptId: prompt.prompt_id, promptSource: 'typed', message: { role: 'user', content: 'go on' } });
-    for (let call = 0; call < calls; call += 1) {
-      const tool = { tool_name: 'Bash', tool_use_id: `toolu_${randomUUID()}`, tool_input: { command } };
+    for (const [call, { command: run, ms, fails, waitMs }] of commands.entries()) {
+      const input = { tool_name: 'Bash', tool_input: { command: run } };
+      const tool = { ...input, tool_use_id: `toolu_${randomUUID()}` };
       add('PreToolUse', { ...prompt, ...tool });
       responds({ type: 'tool_use', id: tool.tool_use_id, name: 'Bash', input: tool.tool_input }, 'tool_use');
-      if (isFailing) {
-        const end = { error: 'Exit code 1\nexpected 3 to be 4', is_interrupt: false, duration_ms: 600 };
-        add('PostToolUseFailure', { ...prompt, ...tool, ...end });
-      } else {
-        add('PostToolUse', { ...prompt, ...tool, tool_response: { stdout: `${turn} ${call}` }, duration_ms: 600 });
+      if (waitMs !== undefined) {
+        add('PermissionRequest', { ...prompt, ...input });
+        atMs += waitMs - 1_000;
       }
-      const result = { type: 'tool_result', tool_use_id: tool.tool_use_id, content: 'done', is_error: isFailing };
+      if (actions.length > 0 && commands === actions) atMs += ms;
+      if (fails === undefined)
+        add('PostToolUse', { ...prompt, ...tool, tool_response: { stdout: `${turn} ${call}` }, duration_ms: ms });
+      else add('PostToolUseFailure', { ...prompt, ...tool, error: fails, is_interrupt: false, duration_ms: ms });
+      const isError = fails !== undefined;
+      const result = { type: 'tool_result', tool_use_id: tool.tool_use_id, content: 'done', is_error: isError };
       row('user', { promptId: prompt.prompt_id, message: { role: 'user', content: [result] } });
     }
     add('Stop', { ...prompt, stop_hook_active: false });
     // The further fields of the status line: the used share of the window.
     const current_usage = { input_tokens: 40, cache_creation_input_tokens: 900, cache_read_input_tokens: 24_000 };
     const context_window = { context_window_size: 200_000, used_percentage: 12, current_usage };
-    add('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window });
+    const resets_at = Math.floor(Date.now() / 1_000) + 7_200;
+    const rate_limits = {
+      five_hour: { used_percentage: limitUsed + turn, resets_at },
+      seven_day: { used_percentage: 12, resets_at: resets_at + 86_400 },
+    };
+    add('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window, rate_limits });
     responds({ type: 'text', text: 'done' }, 'end_turn');
   }
   const compactMetadata = { trigger: 'manual', preTokens: 63_000, postTokens: 9_000, durationMs: 400 };
   row('system', { subtype: 'compact_boundary', content: 'compacted', compactMetadata });
-  add('SessionEnd', { reason: 'other' });
+  if (!isRunning) add('SessionEnd', { reason: 'other' });
   writeFileSync(transcript, rows.map(each => `${JSON.stringify(each)}\n`).join(''));
   return session;
+}
+
+function transcriptOf(machine: Machine, session: string): string {
+  const folder = join(machine.home, '.claude', 'projects', '-shop');
+  mkdirSync(folder, { recursive: true });
+  return join(folder, `${session}.jsonl`);
+}
+
+/** Ends a running session. */
+export function ended(machine: Machine, session: string, agoMs: number): void {
+  const base = { session_id: session, transcript_path: transcriptOf(machine, session), cwd: machine.home };
+  machine.hook({ ...base, hook_event_name: 'SessionEnd', reason: 'other' }, Date.now() - agoMs);
 }
 
 /** An agent that states the cost of a response. */
