@@ -5,38 +5,43 @@
 import { afterAll, expect, inject, test } from 'vitest';
 import { own } from '../../grafana/alerting.ts';
 import { published } from '../../grafana/published.ts';
-import { eventually, samples } from './backends.ts';
-import { ADMIN } from './compose.ts';
+import { container, docker, eventually, samples } from './backends.ts';
+import { asAdmin, type RuleState, ruleStates } from './grafana.ts';
 
 const stack = inject('stack');
 const FOLDER = 'adopted';
-const authorization = `Basic ${Buffer.from(`${ADMIN.user}:${ADMIN.password}`).toString('base64')}`;
-
-async function asAdmin<T>(method: string, path: string, body?: object): Promise<T> {
-  const response = await fetch(`${stack.grafana}${path}`, {
-    method,
-    headers: { authorization, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(20_000),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 500)}`);
-  return (text === '' ? undefined : JSON.parse(text)) as T;
-}
 
 afterAll(async () => {
-  await asAdmin('DELETE', `/api/folders/${FOLDER}?forceDeleteRules=true`);
+  await asAdmin(stack, 'DELETE', `/api/folders/${FOLDER}?forceDeleteRules=true`);
+});
+
+test('the files are provisioned without one error: data sources, dashboards, contact points and rules', async () => {
+  const started = docker('logs', container(stack, 'grafana')).split('\n');
+  const ready = started.findIndex(line => line.includes('HTTP Server Listen'));
+  expect(ready).toBeGreaterThan(0);
+  const ofProvisioning = (line: string, i: number): boolean => i <= ready || line.includes('logger=provisioning');
+  expect(started.filter(ofProvisioning).filter(line => line.includes('level=error'))).toEqual([]);
+  const sources = await asAdmin<{ uid: string }[]>(stack, 'GET', '/api/datasources');
+  expect(sources.map(({ uid }) => uid)).toEqual(expect.arrayContaining(['loki', 'prometheus', 'tempo']));
+  const found = await asAdmin<{ uid: string }[]>(stack, 'GET', '/api/search?type=dash-db&limit=100');
+  expect(found.map(({ uid }) => uid)).toEqual(expect.arrayContaining(published().map(({ uid }) => uid)));
+  const points = await asAdmin<{ uid: string }[]>(stack, 'GET', '/api/v1/provisioning/contact-points');
+  expect(points.map(({ uid }) => uid)).toContain('otel-hooks-webhook');
 });
 
 test('each published dashboard can be imported, and reads from the chosen data sources', async () => {
-  await asAdmin('POST', '/api/folders', { uid: FOLDER, title: FOLDER });
+  await asAdmin(stack, 'POST', '/api/folders', { uid: FOLDER, title: FOLDER });
   for (const { json, uid } of published()) {
     const { __inputs, ...model } = JSON.parse(json) as { __inputs: { name: string; type: string; pluginId: string }[] };
     // Another uid, because the stack has the dashboard already.
     const dashboard = { __inputs, ...model, uid: `adopted-${uid}`.slice(0, 40) };
     const inputs = __inputs.map(({ name, type, pluginId }) => ({ name, type, pluginId, value: `chosen-${pluginId}` }));
-    await asAdmin('POST', '/api/dashboards/import', { dashboard, inputs, folderUid: FOLDER, overwrite: true });
-    const { dashboard: imported } = await asAdmin<{ dashboard: object }>('GET', `/api/dashboards/uid/${dashboard.uid}`);
+    await asAdmin(stack, 'POST', '/api/dashboards/import', { dashboard, inputs, folderUid: FOLDER, overwrite: true });
+    const { dashboard: imported } = await asAdmin<{ dashboard: object }>(
+      stack,
+      'GET',
+      `/api/dashboards/uid/${dashboard.uid}`,
+    );
     const text = JSON.stringify(imported);
     for (const { pluginId } of __inputs) expect(text).toContain(`"uid":"chosen-${pluginId}"`);
     expect(text).not.toContain('DS_');
@@ -65,20 +70,8 @@ async function level(value: number): Promise<void> {
   );
 }
 
-interface State {
-  name: string;
-  state: string;
-  health: string;
-  lastError?: string;
-  alerts?: { state: string; annotations: { [name: string]: string } }[];
-}
-async function stateOf(title: string): Promise<State | undefined> {
-  const { data } = await asAdmin<{ data: { groups: { rules: State[] }[] } }>(
-    'GET',
-    '/api/prometheus/grafana/api/v1/rules',
-  );
-  return data.groups.flatMap(({ rules }) => rules).find(({ name }) => name === title);
-}
+const stateOf = async (title: string): Promise<RuleState | undefined> =>
+  (await ruleStates(stack)).flatMap(({ rules }) => rules).find(({ name }) => name === title);
 
 test('a rule fires, resolves without data, and reports an error of its query', async () => {
   const annotations = {
@@ -92,11 +85,11 @@ test('a rule fires, resolves without data, and reports an error of its query', a
   await level(5);
   for (const rule of rules) {
     const placed = { orgID: 1, folderUID: FOLDER, ruleGroup: FOLDER };
-    await asAdmin('POST', '/api/v1/provisioning/alert-rules', { ...placed, ...rule });
+    await asAdmin(stack, 'POST', '/api/v1/provisioning/alert-rules', { ...placed, ...rule });
   }
   // The group of the tests is evaluated more often than the shipped ones.
   const group = `/api/v1/provisioning/folder/${FOLDER}/rule-groups/${FOLDER}`;
-  await asAdmin('PUT', group, { ...(await asAdmin<object>('GET', group)), interval: 10 });
+  await asAdmin(stack, 'PUT', group, { ...(await asAdmin<object>(stack, 'GET', group)), interval: 10 });
 
   const fired = await eventually(
     () => stateOf('AdoptedLevel'),
@@ -120,13 +113,8 @@ test('a rule fires, resolves without data, and reports an error of its query', a
 });
 
 test('each shipped rule is evaluated without an error, data or none', async () => {
-  const shipped = async (): Promise<State[]> => {
-    const { data } = await asAdmin<{ data: { groups: { name: string; rules: State[] }[] } }>(
-      'GET',
-      '/api/prometheus/grafana/api/v1/rules',
-    );
-    return data.groups.flatMap(({ name, rules }) => (name.startsWith('otel-hooks.') ? rules : []));
-  };
+  const shipped = async (): Promise<RuleState[]> =>
+    (await ruleStates(stack)).flatMap(({ name, rules }) => (name.startsWith('otel-hooks.') ? rules : []));
   // Rules of a minute are evaluated within the first minute.
   const all = await eventually(
     shipped,

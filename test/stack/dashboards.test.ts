@@ -2,19 +2,23 @@
  * Every query of every panel, every alert and recording rule in both forms, run against back ends with some sessions:
  * each must return data. Alerts fire on a day with many faults, and not on a normal one.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
 import { dashboards } from '../../grafana/dashboards.ts';
 import { ranIn } from '../commands/ran.ts';
-import { eventually, instanceOf, json, samples, search, tempoSpans } from './backends.ts';
+import { byHand } from '../git-folders.ts';
+import { container, docker, eventually, instanceOf, json, samples, search, tempoSpans } from './backends.ts';
 import { framesOf, numbersIn, rowsIn, type Target, tracesFound } from './grafana.ts';
 import { Machine } from './machine.ts';
-import { statedCost, worked } from './working-day.ts';
+import { metricsText } from './old-samples.ts';
+import { ended, statedCost, worked } from './working-day.ts';
 
 const stack = inject('stack');
 const endpoint = stack.collector;
@@ -34,13 +38,39 @@ afterAll(() => {
   refusing.close();
   for (const machine of machines) machine.remove();
 });
+/** What was spent a week ago: the only samples that old. */
+const LAST_WEEK = { job: 'last-week', usd: 12.5 };
+function spendLastWeek(): void {
+  const labels = {
+    job: LAST_WEEK.job,
+    gen_ai_request_model: 'claude-opus-4-1',
+    service_namespace: 'payments',
+    deployment_environment_name: 'laptops',
+    vcs_repository_name: 'shop',
+    vcs_ref_head_name: 'main',
+    user_id: 'somebody',
+  };
+  const at = (minutes: number): number => (minutes > 30 ? 0 : LAST_WEEK.usd);
+  const cost = { metric: 'agent_hooks_cost_computed_USD_total', labels, at };
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-last-week-'));
+  writeFileSync(join(folder, 'last-week.txt'), metricsText([cost], 90, -20, Date.now() - 7 * 86_400_000));
+  const prometheus = container(stack, 'prometheus');
+  docker('cp', join(folder, 'last-week.txt'), `${prometheus}:/prometheus/last-week.txt`);
+  const written = ['tsdb', 'create-blocks-from', 'openmetrics', '/prometheus/last-week.txt', '/prometheus'];
+  docker('exec', prometheus, '/bin/promtool', ...written);
+  rmSync(folder, { recursive: true });
+}
+
 beforeAll(async () => {
+  spendLastWeek();
   await new Promise<void>(listening => refusing.listen(0, '127.0.0.1', listening));
   for (const file of ['plain-session', 'subagents', 'parallel-actions', 'permission-granted', 'mcp-and-skills']) {
     normal.journey(`${file}.journey`);
   }
   const ordinary = worked(normal, { turns: 2 });
   await normal.deliver();
+  // Has a subagent whose responses have a price.
+  await normal.cli('demo', '--otlp', endpoint);
   normalInstance = await instanceOf(stack, ordinary);
 
   const reported = { provider: 'otlp', service_name: TROUBLED, budget: { session_tokens: 100_000 } };
@@ -53,7 +83,11 @@ beforeAll(async () => {
   });
   machines.push(ofTeam);
   ofTeam.repository('https://git.example/acme/shop.git', 'main');
-  const sessionOfTeam = worked(ofTeam, { turns: 1, calls: 2, command: 'npm run broken', isFailing: true });
+  const about = { turns: 1, calls: 2, command: 'npm run broken', isFailing: true, isRunning: true };
+  const sessionOfTeam = worked(ofTeam, about);
+  await ofTeam.deliver();
+  byHand.commit(ofTeam.home);
+  ended(ofTeam, sessionOfTeam, 500);
   await ofTeam.deliver();
   [traceOfTeam = ''] = await eventually(
     () => search(stack, `{ span.session.id = "${sessionOfTeam}" }`),
@@ -65,7 +99,7 @@ beforeAll(async () => {
   for (const file of ['failures', 'compaction', 'model-failure', 'loop-aborted']) bad.journey(`${file}.journey`);
   for (let i = 0; i < 4; i += 1) bad.journey('loop-of-failures.journey');
   for (let i = 0; i < 12; i += 1) bad.journey('denied-by-classifier.journey');
-  worked(bad, { turns: 4, calls: 8, command: 'npm run broken', isFailing: true });
+  worked(bad, { turns: 4, calls: 8, command: 'npm run broken', isFailing: true, limitUsed: 92 });
   worked(bad, { turns: 1, model: 'in-house-70b' });
   session = worked(bad, { turns: 3, calls: 4, command: 'git push --force origin main' });
   statedCost(bad);
@@ -112,6 +146,8 @@ const mayBeEmpty: { [title: string]: string } = {
   'Calls by MCP server B': 'no MCP call failed',
 };
 const ofLastWeek = (text: string): boolean => text.includes('$counts 1w');
+/** Prometheus looks for blocks that others write once a minute. */
+const NEW_BLOCKS_MS = 75_000;
 
 interface Panel {
   type: string;
@@ -163,11 +199,23 @@ test.each(queries)('$uid, $title, $column', async ({ title, column, type, source
     return type === 'logs' || target.queryType === 'range' ? rowsIn(frames) : numbersIn(frames).length;
   };
   // An error of Grafana or of a back end always fails the test.
-  if (`${title} ${column}` in mayBeEmpty || ofLastWeek(text)) await count();
-  else expect(await eventually(count, found => found > 0, 15_000), query).toBeGreaterThan(0);
+  if (`${title} ${column}` in mayBeEmpty) await count();
+  else {
+    const waitMs = ofLastWeek(text) ? NEW_BLOCKS_MS : 15_000;
+    expect(await eventually(count, found => found > 0, waitMs), query).toBeGreaterThan(0);
+  }
   // A Prometheus without anchored ranges takes the other form.
   if (text.includes('$counts')) await framesOf(stack, target, filled(text, 'offset'));
 });
+
+test.each(queries.filter(({ text }) => ofLastWeek(text)))(
+  '$uid, $title: the cost of a week before is exact',
+  async ({ target, text }) => {
+    const query = filled(text.replace('$agent', LAST_WEEK.job));
+    const largest = async (): Promise<number> => Math.max(...numbersIn(await framesOf(stack, target, query)));
+    await eventually(largest, usd => usd === LAST_WEEK.usd, NEW_BLOCKS_MS);
+  },
+);
 
 test('numbers on dashboards are correct, also for a short session and after a silence', async () => {
   const of = 'counted-day';

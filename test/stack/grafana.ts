@@ -1,5 +1,5 @@
-/** Grafana's own interfaces, called as an anonymous visitor's page calls them. */
-import type { Stack } from './compose.ts';
+/** Grafana's own interfaces: those that an anonymous visitor's page calls, and those of an admin. */
+import { ADMIN, type Stack } from './compose.ts';
 
 interface Frame {
   schema: { fields: { name: string; type?: string; labels?: { [name: string]: string } }[] };
@@ -61,4 +61,32 @@ export async function tracesFound({ grafana }: Stack, query: string): Promise<st
   if (!response.ok) throw new Error(`${query}: ${response.status} ${await response.text()}`);
   const { traces = [] } = (await response.json()) as { traces?: { traceID: string }[] };
   return traces.map(({ traceID }) => traceID);
+}
+
+export async function asAdmin<T>({ grafana }: Stack, method: string, path: string, body?: object): Promise<T> {
+  const authorization = `Basic ${Buffer.from(`${ADMIN.user}:${ADMIN.password}`).toString('base64')}`;
+  const response = await fetch(`${grafana}${path}`, {
+    method,
+    headers: { authorization, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(20_000),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 500)}`);
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+export interface RuleState {
+  name: string;
+  state: string;
+  health: string;
+  lastError?: string;
+  alerts?: { state: string; annotations: { [name: string]: string } }[];
+}
+
+/** The states of Grafana's own alert rules, by group. */
+export async function ruleStates(stack: Stack): Promise<{ name: string; rules: RuleState[] }[]> {
+  const path = '/api/prometheus/grafana/api/v1/rules';
+  const { data } = await asAdmin<{ data: { groups: { name: string; rules: RuleState[] }[] } }>(stack, 'GET', path);
+  return data.groups;
 }

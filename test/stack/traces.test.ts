@@ -172,6 +172,12 @@ test.each([
     const roots = spans.filter(span => !span.references.some(({ refType }) => refType === 'CHILD_OF'));
     expect(roots.map(span => span.operationName)).toEqual(['session claude-code']);
   }
+  // The search of docs/grafana.md.
+  const found = await json<{ data: unknown[] }>(stack.jaeger, '/api/traces', {
+    service: 'claude-code',
+    tags: JSON.stringify({ 'session.id': session }),
+  });
+  expect(found.data).toHaveLength(1);
 });
 
 test('spans are within the limit of Tempo for names and values of any length', async () => {
