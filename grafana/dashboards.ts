@@ -57,7 +57,7 @@ function written({ uid, title, description, variables = [], rows }: Board): Writ
 }
 
 /**
- * Removes what the SDK adds and the types of some Grafana do not know (test/grafana/schemas.test.ts). `placement` would
+ * Removes what the SDK adds and the types of some Grafana do not know (test/stack/schemas.test.ts). `placement` would
  * also hide the links of a dashboard in a menu of Grafana 13.
  */
 function withoutDefaults(model: dashboard.Dashboard): void {
