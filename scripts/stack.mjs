@@ -83,7 +83,9 @@ async function playSample(endpoint) {
       // The other form of jsonc-parser loads its parts by names that only Node resolves.
       mainFields: ['module', 'main'],
       define: { __VERSION__: JSON.stringify(version) },
-      banner: { js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);" },
+      banner: {
+        js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+      },
       plugins: [{ name: 'source-folders', setup: keepSourceFolders }],
       outfile,
       logLevel: 'warning',
