@@ -270,13 +270,22 @@ export const commands: Command[] = [
   {
     name: 'show',
     summary: 'show sessions from the journal, without any back end',
-    usage: 'otel-hooks show [SESSION] [--limit N] [--since 7d] [--all] [--no-pager]',
+    usage:
+      'otel-hooks show [SESSION [--html FILE | --svg FILE] [--redact] [--force]] [--limit N] [--since 7d] [--all] [--no-pager]',
     notes: [
       'Without a session: the newest sessions, the newest first. With an id or its first letters: the tree of that session, with',
       'times and decisions. Times are those of your time zone; --json prints them in UTC, and lists all sessions.',
       'On a terminal, output that is longer than the screen goes through $PAGER (default: less -FRX).',
+      '--html writes one file with the page of `view` for this session; a browser shows it without otel-hooks and without a network.',
+      '--svg writes a picture of its waterfall. A file that exists stays, unless you add --force. `-` stands for standard output.',
+      'The file holds the content that the journal holds. --redact leaves out content and names (repository, branch, commits, folders,',
+      'sessions, MCP servers, programs, own tools and subagents).',
     ],
     flags: [
+      { name: '--html', value: 'FILE', summary: 'write the session as an HTML file' },
+      { name: '--svg', value: 'FILE', summary: 'write the waterfall of the session as a picture' },
+      { name: '--redact', summary: 'leave out names and content in the file' },
+      { name: '--force', summary: 'replace the file if it exists' },
       { name: '--limit', value: 'N', summary: 'list at most N sessions (default 20; 0 for all)' },
       { name: '--since', value: 'TIME', summary: 'only sessions with events since then (12h, 30d, 4w)' },
       { name: '--all', summary: 'also the sessions with which `enable` and `doctor` tried the hooks' },

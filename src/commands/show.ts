@@ -15,9 +15,11 @@ import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts
 import { type Column, fittedTable } from './fitted-table.ts';
 import { paged } from './pager.ts';
 import { foldersOf } from './place.ts';
+import { fileAsked, writeSessionFile } from './show-file.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
   const [wanted] = words.rest;
+  const asFile = fileAsked(words);
   const asked = { limit: limitOf(words), sinceMs: sinceOf(flagText(words, '--since'), io.now()) };
   if (wanted !== undefined && (words.flags['--limit'] !== undefined || words.flags['--since'] !== undefined))
     throw new UsageError('--limit and --since are for the list; leave them out with a SESSION');
@@ -43,6 +45,8 @@ export async function run(words: Words, io: Io): Promise<number> {
       io.err(`otel-hooks: ${missed}.\n  next: otel-hooks show\n`);
       return 1;
     }
+    if (asFile !== undefined && store !== undefined && found[0] !== undefined)
+      return writeSessionFile(asFile, store, found[0].key, words, io);
     const replayed = store && found[0] && replayOf(store, found[0]);
     if (replayed) await paged(sessionText(replayed, words, io), words, io);
     return 0;

@@ -1,17 +1,14 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { recorded } from '../journal/journal-events.ts';
-import { besideUs } from '../lib/beside.ts';
 import type { ImportState } from '../page/data.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { named, unnamed } from '../view/named.ts';
-import { type Importer, type PageFiles, type PageServer, servePage } from '../view/page-server.ts';
+import { type Importer, type PageServer, servePage } from '../view/page-server.ts';
 import { flagText, type Io, interruptible, UsageError, type Words } from './command.ts';
 import { importOfAll } from './import.ts';
-import { distFolder, foldersOf } from './place.ts';
-
-/** Places of the page's file, which the build inserts. */
-declare const __PAGE__: readonly string[] | undefined;
+import { pageFiles } from './page-files.ts';
+import { foldersOf } from './place.ts';
 
 const LOOK_MS = 1_000;
 
@@ -24,7 +21,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     io.err(`otel-hooks: ${wanted.missed}.\n  next: otel-hooks show\n`);
     return 1;
   }
-  const files = besideUs<PageFiles>(typeof __PAGE__ === 'undefined' ? [`${distFolder()}/page.json`] : __PAGE__);
+  const files = pageFiles();
   if (files === undefined) {
     io.err('otel-hooks: the file of the page is missing beside this program.\n  next: otel-hooks doctor\n');
     return 1;

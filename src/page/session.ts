@@ -92,6 +92,7 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
 function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalPart[] }): JSX.Element {
   const damagedLines = journals.reduce((sum, each) => sum + each.damagedLines, 0);
   const content = [...new Set(journals.flatMap(each => each.content))].sort();
+  const holder = snapshot === undefined ? 'The journal' : 'This file';
   const commits = [...new Set(journals.flatMap(each => each.commits))];
   const previous = journals.find(each => each.previous !== undefined && each.key === row.key)?.previous;
   const item = (name: string, value: JSX.Element | string | null): JSX.Element =>
@@ -145,8 +146,8 @@ function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalP
       'p',
       { class: 'quiet' },
       content.length === 0
-        ? 'The journal holds no content: no prompts, no responses, no inputs or outputs of tools.'
-        : `The journal holds content of these classes: ${content.join(', ')}. The page shows it as far as the journal has it.`,
+        ? `${holder} holds no content: no prompts, no responses, no inputs or outputs of tools.`
+        : `${holder} holds content of these classes: ${content.join(', ')}. The page shows it as far as it is there.`,
     ),
   );
 }

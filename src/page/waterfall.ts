@@ -254,13 +254,8 @@ function Line({
         : h(Mark, { kind: riskKind(span.risk) }, `risk ${span.risk}`),
       h('span', { class: 'quiet' }, notesOf(span).join(', ')),
     ),
-    h(
-      'span',
-      { class: 'numbers' },
-      usage?.costUsd === undefined ? '' : dollars(usage.costUsd),
-      ' ',
-      duration(span.endMs - span.startMs),
-    ),
+    h('span', { class: 'numbers' }, usage?.costUsd === undefined ? '' : dollars(usage.costUsd)),
+    h('span', { class: 'numbers' }, duration(span.endMs - span.startMs)),
     h(
       'span',
       { class: 'track' },

@@ -201,8 +201,20 @@ export class SessionFeed {
   details(id: string): SpanDetails | undefined {
     const { source } = this;
     const span = [...this.open, ...this.finished].find(each => source && spanIdOf(source.agent, each.key) === id);
-    if (source === undefined || span === undefined) return undefined;
-    const facts = unlimitedFacts(source.agent, source.session);
+    return span && this.detailsOf(id, span);
+  }
+
+  /** The details of all spans, with their ids. */
+  *allDetails(): Generator<[id: string, details: SpanDetails]> {
+    for (const span of [...this.finished, ...this.open]) {
+      const id = spanIdOf(this.source?.agent ?? '', span.key);
+      yield [id, this.detailsOf(id, span)];
+    }
+  }
+
+  private detailsOf(id: string, span: FinishedSpan): SpanDetails {
+    const { agent = '', session = '' } = this.source ?? {};
+    const facts = unlimitedFacts(agent, session);
     const { attributes } = readableSpan(mapSpan(span, facts, resourceOf({})));
     const records = (this.records.get(id) ?? []).slice(0, MOST_RECORDS).map(each => {
       const { hrTime, severityText, body, attributes } = readableRecord(mapRecord(each, facts, resourceOf({})));
@@ -223,7 +235,8 @@ export class SessionFeed {
     const closed = new Set(fold?.held.map(({ span }) => spanIdOf(agent, span.key)));
     return this.open.map(span => {
       const shown = this.pageSpan(span);
-      return closed.has(shown.id) ? shown : { ...shown, error: undefined, isOpen: true };
+      if (closed.has(shown.id)) return shown;
+      return { ...shown, error: undefined, notes: shown.notes.filter(note => !endings.includes(note)), isOpen: true };
     });
   }
 
@@ -250,6 +263,9 @@ export class SessionFeed {
     };
   }
 }
+
+/** The outcomes that closing a span for display gives it. */
+const endings: readonly string[] = ['abandoned', 'unfinished'];
 
 const MOST_RECORDS = 200;
 

@@ -10,13 +10,8 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { ImportState, SessionList, SpanDetails } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
+import type { PageFiles } from './html-file.ts';
 import { type Had, type Listed, SessionFeed, SessionLister } from './page-data.ts';
-
-export interface PageFiles {
-  readonly html: string;
-  readonly script: string;
-  readonly style: string;
-}
 
 /** Finds transcripts that no hook reported, and imports them. */
 export interface Importer {

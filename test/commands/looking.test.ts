@@ -280,3 +280,59 @@ it('a report in Markdown contains no foreign image, link or HTML', async () => {
   const back = row.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
   expect(back).toContain(hostile);
 });
+
+describe('show SESSION as a file', () => {
+  const file = (name: string): string => join(home, name);
+  const read = (name: string): string => fs.readFileSync(file(name), 'utf8');
+
+  it.each([
+    ['--html', 'session.html', '<!doctype html>'],
+    ['--svg', 'session.svg', '<svg xmlns'],
+  ])('writes %s for its owner alone, and says what it holds', async (flag, name, start) => {
+    recorded(own);
+    const { out, code } = await run(['show', own.slice(0, 8), flag, file(name)]);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^Wrote .*: 3 spans, \d+ kB\. It holds no content\. /)]);
+    expect(read(name).startsWith(start)).toBe(true);
+    if (process.platform !== 'win32') expect(fs.statSync(file(name)).mode & 0o777).toBe(0o600);
+  });
+
+  it('replaces a file with --force alone', async () => {
+    recorded(own);
+    fs.writeFileSync(file('a.svg'), 'mine');
+    const { err, code } = await run(['show', own, '--svg', file('a.svg')]);
+    expect([code, err, read('a.svg')]).toEqual([1, expect.stringContaining('it exists'), 'mine']);
+    expect((await run(['show', own, '--svg', file('a.svg'), '--force'])).code).toBe(0);
+    expect(read('a.svg')).toContain('<svg');
+    expect(fs.readdirSync(home).filter(name => name.startsWith('a.svg'))).toEqual(['a.svg']);
+  });
+
+  it('writes to standard output', async () => {
+    recorded(own);
+    const { out } = await run(['show', own, '--svg', '-', '--redact']);
+    expect(out.startsWith('<svg')).toBe(true);
+    expect(out).not.toContain(own);
+  });
+
+  it('describes the file in JSON', async () => {
+    recorded(own);
+    const { out } = await run(['show', own, '--svg', file('a.svg'), '--json', '--redact']);
+    expect(JSON.parse(out)).toMatchObject({ v: 1, format: 'svg', spans: 3, redacted: true, content: [] });
+  });
+
+  it.each([
+    [['show', '--html', 'x'], 'take a SESSION'],
+    [['show', own, '--html', 'x', '--svg', 'y'], 'give one'],
+    [['show', own, '--redact'], '--redact is for'],
+    [['show', own, '--svg', '-', '--json'], 'not possible'],
+  ])('refuses %j', async (words, reason) => {
+    recorded(own);
+    const { err, code } = await run(words);
+    expect([code, err]).toEqual([2, expect.stringContaining(reason)]);
+  });
+
+  it('states why a file was not written, and the next step', async () => {
+    recorded(own);
+    const { err, code } = await run(['show', own, '--svg', file('none/a.svg')]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/was not written: ENOENT\.\n {2}next: /)]);
+  });
+});

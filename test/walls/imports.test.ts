@@ -93,7 +93,21 @@ const rooms: Readonly<Record<string, Room>> = {
   setup: { sees: ['lib', 'agents', 'problems', 'hook'], packages: [node] },
   journal: { sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
   view: {
-    sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store', 'page/data.ts'],
+    // Files of `show` reuse the pure parts of the page: axis, rows and numbers.
+    sees: [
+      'lib',
+      'event',
+      'standards',
+      'assemble',
+      'journal',
+      'telemetry',
+      'store',
+      'page/data.ts',
+      'page/axis.ts',
+      'page/tree.ts',
+      'page/format.ts',
+      'page/groups.ts',
+    ],
     packages: [/^node:(crypto|http)$/],
   },
   // The page of `view`. It runs in a browser; the server shares the types of its values.

@@ -6,6 +6,7 @@ const writers: Readonly<Record<string, string>> = {
   'commands/convert-write.ts': 'files of hooks, into the folder that --out names',
   'commands/export.ts': 'the file that --output names',
   'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
+  'commands/show-file.ts': 'the file that --html or --svg names',
   'commands/uninstall.ts': 'nothing new: with --purge it removes our folders of data and configuration',
   'config/files.ts': 'our configuration file, when `enable` gets an endpoint, and which project files the user trusts',
   'demo/demonstration.ts': 'a temporary folder that stands for a home, removed at the end',
