@@ -42,11 +42,21 @@ export interface Listed {
 /** Lists sessions, and remembers their entries for the next list. */
 export class SessionLister {
   private entries = new Map<string, IndexedSession>();
+  private listed = new Map<string, Listed>();
 
   list(store: Store): Listed[] {
     this.entries = sessionIndex(store, this.entries);
-    const all = joinedSessions(this.entries).map(parts => ({ row: rowOf(parts), parts }));
+    const all = joinedSessions(this.entries).map(parts => this.listedOf(parts));
+    this.listed = new Map(all.map(each => [each.row.key, each]));
     return all.sort((a, b) => b.row.lastMs - a.row.lastMs || (a.row.key < b.row.key ? -1 : 1));
+  }
+
+  /** The entry of an unchanged journal is the same object as in the last list. */
+  private listedOf(parts: JoinedSession): Listed {
+    const before = this.listed.get(parts[0].key);
+    const isSame =
+      before?.parts.length === parts.length && parts.every(({ entry }, i) => before.parts[i]?.entry === entry);
+    return isSame ? before : { row: rowOf(parts), parts };
   }
 }
 

@@ -90,6 +90,18 @@ interface Listener {
   seen: string;
 }
 
+/** Texts that change when one of these journals changes, when any changes, and when there is a new one. */
+interface Signs {
+  of(keys: readonly string[] | undefined): string;
+}
+
+function signsOf(store: Store | undefined): Signs {
+  const sizes = store?.journalSizes() ?? new Map<string, number>();
+  let bytes = 0;
+  for (const size of sizes.values()) bytes += size;
+  return { of: keys => [sizes.size, ...(keys?.map(key => sizes.get(key) ?? 0) ?? [bytes])].join(' ') };
+}
+
 class Page {
   readonly token = randomBytes(24).toString('hex');
   port = 0;
@@ -100,6 +112,8 @@ class Page {
   private readonly listeners = new Set<Listener>();
   private timer: NodeJS.Timeout | undefined;
   private aliveMs = 0;
+  /** The number of the last round that a look has seen. */
+  private round: number | undefined;
 
   constructor(options: PageOptions) {
     this.options = options;
@@ -185,13 +199,8 @@ class Page {
   }
 
   private list(): SessionList {
-    const store = this.options.open();
-    try {
-      const { stateFolder } = this.options;
-      return { v: 1, sessions: store === undefined ? [] : this.lister.list(store).map(({ row }) => row), stateFolder };
-    } finally {
-      store?.close();
-    }
+    const sessions = this.reading(store => (store === undefined ? [] : this.lister.list(store).map(({ row }) => row)));
+    return { v: 1, sessions, stateFolder: this.options.stateFolder };
   }
 
   /** The feeds of the journals that were shown last stay in memory. */
@@ -209,7 +218,7 @@ class Page {
     if (this.listeners.size >= MOST_LISTENERS) throw new Refusal(503, 'Too many pages are open.');
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
     const keys = key === undefined ? undefined : this.keysOf(key);
-    const listener = { response, keys, seen: this.signs().of(keys) };
+    const listener = { response, keys, seen: this.reading(signsOf).of(keys) };
     response.write('event: open\ndata: {}\n\n');
     this.listeners.add(listener);
     response.on('close', () => {
@@ -220,16 +229,16 @@ class Page {
   }
 
   private look(): void {
-    let signs: ReturnType<Page['signs']>;
+    let signs: Signs | undefined;
     try {
-      signs = this.signs();
+      signs = this.changedSigns();
     } catch {
       // The folder cannot be read at the moment. The requests of the page say so.
       return;
     }
     this.aliveMs += LOOK_MS;
     for (const listener of this.listeners) {
-      const sign = signs.of(listener.keys);
+      const sign = signs?.of(listener.keys) ?? listener.seen;
       if (sign !== listener.seen) listener.response.write('event: changed\ndata: {}\n\n');
       else if (this.aliveMs >= ALIVE_MS) listener.response.write(': alive\n\n');
       listener.seen = sign;
@@ -238,22 +247,26 @@ class Page {
   }
 
   private keysOf(word: string): string[] {
+    return this.reading(store => (store && this.listed(store, word)?.parts.map(({ key }) => key)) ?? []);
+  }
+
+  /** Returns undefined if no round ended since the last look. Only rounds write journals, and the ledger numbers them. */
+  private changedSigns(): Signs | undefined {
+    return this.reading(store => {
+      const round = store?.ledger().n;
+      if (round === this.round) return undefined;
+      this.round = round;
+      return signsOf(store);
+    });
+  }
+
+  private reading<T>(read: (store: Store | undefined) => T): T {
     const store = this.options.open();
     try {
-      return store === undefined ? [] : (this.listed(store, word)?.parts.map(({ key }) => key) ?? []);
+      return read(store);
     } finally {
       store?.close();
     }
-  }
-
-  /** Texts that change when one of these journals changes, when any changes, and when there is a new one. */
-  private signs(): { of(keys: readonly string[] | undefined): string } {
-    const store = this.options.open();
-    const sizes = store?.journalSizes() ?? new Map<string, number>();
-    store?.close();
-    let bytes = 0;
-    for (const size of sizes.values()) bytes += size;
-    return { of: keys => [sizes.size, ...(keys?.map(key => sizes.get(key) ?? 0) ?? [bytes])].join(' ') };
   }
 
   end(): void {
