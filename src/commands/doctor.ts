@@ -16,7 +16,7 @@ import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type Io, NoTerminal, type Words } from './command.ts';
-import { distFolder, type Folders, foldersOf } from './place.ts';
+import { distFolder, type Folders, foldersOf, proxiesOn } from './place.ts';
 import { problemsNow } from './problems-now.ts';
 import { hookRunOf, prove } from './proof.ts';
 import { agentsNamed, standingsNamed, surroundingsOf } from './setup.ts';
@@ -69,7 +69,8 @@ export async function run(words: Words, io: Io): Promise<number> {
     show([...proofs, ...unasked]);
   }
   const delivery = deliveryFindings(folders, standings, io);
-  const wire = words.flags['--offline'] === undefined ? await wireFindings(folders, standings, io, busy) : [];
+  const wire =
+    words.flags['--offline'] === undefined ? await wireFindings(folders, standings, { words, io, busy }) : [];
   const unreachable = new Set(wire.flatMap(each => failureOf(each) ?? []));
   // An unreachable endpoint is one problem, even if earlier deliveries failed for the same reason.
   show(delivery.filter(each => !unreachable.has(failureOf(each) ?? '')));
@@ -229,13 +230,13 @@ function failureOf(finding: Finding): string | undefined {
 async function wireFindings(
   { config }: Folders,
   standings: readonly Found[],
-  io: Io,
-  busy: (says: string) => void,
+  { words, io, busy }: { words: Words; io: Io; busy: (says: string) => void },
 ): Promise<Finding[]> {
+  const proxies = proxiesOn(words, io);
   const { destinations } = destinationsInUse(config, providersNamed(standings));
   const sample = synthetic(randomBytes(16).toString('hex'), randomBytes(8).toString('hex'), io.now());
   busy('sending a trace, a log record and a metric …');
-  const sent = await Promise.all(destinations.map(each => sendTo(each, sample, io.now)));
+  const sent = await Promise.all(destinations.map(each => sendTo(each, { synthetic: sample, proxies, now: io.now })));
   const taken = [...new Set(sent.flatMap(each => each.taken))];
   busy('reading them back …');
   const back = await readBack({
@@ -246,6 +247,7 @@ async function wireFindings(
     patienceMs: PATIENCE_MS,
     pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
     monotonicMs: () => performance.now(),
+    proxies,
   });
   busy('');
   return [...sent.flatMap(each => each.findings), ...back];

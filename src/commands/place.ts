@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type LoadedConfig, loadConfig } from '../config/files.ts';
 import { dataFolder, stateFolder } from '../config/folders.ts';
+import { loadProxies, type Proxies } from '../config/proxies.ts';
 import { flagText, type Io, type Words } from './command.ts';
 
 export interface Folders {
@@ -27,6 +28,12 @@ export const surroundingsOf = (words: Words, io: Io, { globalFile }: LoadedConfi
   ownVariables: true,
   configFile: flagText(words, '--config') === undefined ? undefined : globalFile,
 });
+
+/** The proxies for requests of this command. */
+export const proxiesOn =
+  (words: Words, { env, home, platform }: Io) =>
+  (): Proxies =>
+    loadProxies({ env, home, platform, file: flagText(words, '--config') });
 
 /** The folder of the built program. This file is in it, in a chunk below it, or among the sources beside it. */
 export function distFolder(): string {

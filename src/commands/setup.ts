@@ -17,7 +17,7 @@ import { type Found, foundStandings, isInstalled, type Standing, standingOf } fr
 import { summaryOf } from '../setup/summary.ts';
 import { agentOf } from './agent-word.ts';
 import { flagText, type Interruptible, type Io, interruptible, NoTerminal, UsageError, type Words } from './command.ts';
-import { distFolder, type Folders, foldersOf } from './place.ts';
+import { distFolder, type Folders, foldersOf, proxiesOn } from './place.ts';
 import { type Proof, prove } from './proof.ts';
 import { askAgents, askDestination, isEndpoint, mayChange } from './questions.ts';
 import { problemText, shownPath, table } from './text.ts';
@@ -233,7 +233,7 @@ async function tryAll(
     config,
     done.map(({ setup }) => setup.provider),
   );
-  const trials = await tryDestinations(destinations, io.now());
+  const trials = await tryDestinations(destinations, { nowMs: io.now(), proxies: proxiesOn(words, io) });
   if (!isJson) for (const trial of trials) (trial.ok ? io.out : io.err)(trialText(trial));
   return trials;
 }

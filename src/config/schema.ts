@@ -626,6 +626,21 @@ export const settings = {
   'limits.log_attribute_value_length': limit('The same as `limits.attribute_value_length`, for log records.', [
     'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
+  'proxy.url': setting(address, {
+    about:
+      'HTTP proxy for all requests. Without this setting, the variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY of the process that delivers count. Read from the global file only.',
+    text: 'text',
+  }),
+  'proxy.direct': setting(words, {
+    about:
+      'Hosts that are reached without the proxy: names, addresses, networks such as `10.0.0.0/8`, and patterns with `*` (`*` alone: all). Without this setting and `proxy.url`, the variable NO_PROXY counts. Loopback addresses are always reached without it. Read from the global file only.',
+    text: 'list',
+  }),
+  'proxy.ca': setting(path, {
+    about:
+      'PEM file with the authorities that sign the certificate of the proxy, or the certificates that an inspecting proxy puts in place of those of servers. Read from the global file only.',
+    text: 'path',
+  }),
   'keep.inbox_mb': keep(
     1_000_000,
     1_024,

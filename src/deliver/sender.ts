@@ -1,6 +1,7 @@
 /** Sends the bodies of the outboxes to the destinations, in parallel to the rounds that take fragments. */
 
 import type { Destination } from '../config/destinations.ts';
+import { loadProxies } from '../config/proxies.ts';
 import { documents } from '../documents/documents.ts';
 import { noted } from '../documents/problem-notes.ts';
 import { MOST_PROBLEMS } from '../problems/noted-problems.ts';
@@ -9,7 +10,7 @@ import type { Outcome } from '../ship/lanes.ts';
 import { appendToFile, printTo } from '../ship/local.ts';
 import { createShipper, type MetricBodies, type Passed, type Shipper } from '../ship/ship.ts';
 import { noStanding } from '../ship/standing.ts';
-import { createHttpTransport } from '../ship/transport.ts';
+import { createHttpTransport, type HttpTransport } from '../ship/transport.ts';
 import { changeOf } from '../store/document.ts';
 import type { Store } from '../store/store.ts';
 import type { Increment } from '../telemetry/increments.ts';
@@ -35,7 +36,7 @@ export class Sender {
   private readonly schedule: Schedule;
   private readonly options: DeliverOptions;
   private readonly now: () => number;
-  private readonly http = createHttpTransport();
+  private readonly http: HttpTransport;
   private readonly shipper: Shipper;
   /** Names of bodies that belong to a request whose outcome is not committed yet, by destination. */
   private readonly underWay = new Map<string, Set<string>>();
@@ -54,6 +55,8 @@ export class Sender {
     this.schedule = schedule;
     this.options = options;
     this.now = now;
+    const { env, home, platform, configFile } = options.surroundings;
+    this.http = createHttpTransport(() => loadProxies({ env, home, platform, file: configFile }));
     this.shipper = this.newShipper();
   }
 

@@ -1,22 +1,43 @@
 /** Sends one GET request, for server information and for queries. Follows no redirect and has a time limit. */
-import * as http from 'node:http';
-import * as https from 'node:https';
-import { readRegularFile } from '../lib/regular-file.ts';
+import type { ClientRequest } from 'node:http';
+import type { Proxies } from '../config/proxies.ts';
+import { createWays, failureOf, NoWay, refusalOf, requestOn, type Way } from '../ship/ways.ts';
 
 export type Asked = { status: number; date: string | undefined; body: string } | { failure: string };
 
 const MOST_BYTES = 4 * 1024 * 1024;
-const LARGEST_PEM_BYTES = 4 * 1024 * 1024;
 
-export function ask(address: URL, timeoutMs: number, ca?: string): Promise<Asked> {
+export interface AskOptions {
+  timeoutMs: number;
+  /** File with the authorities of the server. */
+  ca?: string | undefined;
+  proxies?: (() => Proxies) | undefined;
+}
+
+export async function ask(address: URL, { timeoutMs, ca, proxies }: AskOptions): Promise<Asked> {
+  const ways = createWays(proxies);
   const url = new URL(address);
-  const { username, password } = url;
   url.username = '';
   url.password = '';
-  const auth = username === '' ? undefined : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  try {
+    return await answerOn(ways.to(url, { tls: { ca }, timeoutMs }), authorizationOf(address), timeoutMs);
+  } catch (error) {
+    if (!(error instanceof NoWay)) throw error;
+    return { failure: error.message };
+  } finally {
+    ways.close();
+  }
+}
+
+function authorizationOf({ username, password }: URL): { authorization?: string } {
+  if (username === '') return {};
+  const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(text, 'utf8').toString('base64')}` };
+}
+
+function answerOn(way: Way, headers: { authorization?: string }, timeoutMs: number): Promise<Asked> {
   return new Promise(settle => {
-    const isSecure = url.protocol === 'https:';
-    let request: http.ClientRequest | undefined;
+    let request: ClientRequest | undefined;
     const timer = setTimeout(() => {
       settle({ failure: 'timeout' });
       request?.destroy();
@@ -26,15 +47,12 @@ export function ask(address: URL, timeoutMs: number, ca?: string): Promise<Asked
       settle(asked);
     };
     try {
-      const options = { agent: false, auth, headers: { accept: 'application/json' } };
-      const authority = ca === undefined ? undefined : readRegularFile(ca, LARGEST_PEM_BYTES);
-      const secure = { rejectUnauthorized: true, ca: authority };
-      request = isSecure ? https.request(url, { ...options, ...secure }) : http.request(url, options);
+      request = requestOn(way, 'GET', { ...headers, accept: 'application/json' });
     } catch (error) {
-      done({ failure: codeOf(error) });
+      done({ failure: failureOf(error, way) });
       return;
     }
-    request.on('error', error => done({ failure: codeOf(error) }));
+    request.on('error', error => done({ failure: failureOf(error, way) }));
     request.on('response', response => {
       const parts: Buffer[] = [];
       let bytes = 0;
@@ -43,16 +61,13 @@ export function ask(address: URL, timeoutMs: number, ca?: string): Promise<Asked
         if (bytes <= MOST_BYTES) parts.push(part);
         else request?.destroy();
       });
-      response.on('error', error => done({ failure: codeOf(error) }));
-      response.on('end', () =>
-        done({ status: response.statusCode ?? 0, date: response.headers.date, body: Buffer.concat(parts).toString() }),
-      );
+      response.on('error', error => done({ failure: failureOf(error, way) }));
+      response.on('end', () => {
+        const { statusCode: status = 0, headers: found } = response;
+        const failure = refusalOf(status, way);
+        done(failure === undefined ? { status, date: found.date, body: Buffer.concat(parts).toString() } : { failure });
+      });
     });
     request.end();
   });
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error';
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }

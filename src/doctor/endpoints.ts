@@ -1,5 +1,6 @@
 /** Sends one item of each signal to every destination, with the transport of delivery, and reports the results. */
 import { type Destination, openingKeys } from '../config/destinations.ts';
+import type { Proxies } from '../config/proxies.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
 import { isOfTls, type Problem } from '../problems/problem.ts';
 import { type Answer, createHttpTransport } from '../ship/transport.ts';
@@ -18,7 +19,13 @@ export interface Sent {
   taken: OtlpSignal[];
 }
 
-export async function sendTo(destination: Destination, synthetic: Synthetic, now: () => number): Promise<Sent> {
+export interface SendOptions {
+  synthetic: Synthetic;
+  proxies: () => Proxies;
+  now(): number;
+}
+
+export async function sendTo(destination: Destination, { synthetic, proxies, now }: SendOptions): Promise<Sent> {
   const { endpoint } = destination;
   const of = `${destination.provider} ${endpoint}`;
   const wanted = signals.filter(signal => destination.signals[signal]?.url !== undefined);
@@ -30,7 +37,7 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
     };
   }
   const patient = { ...destination, signals: shortened(destination.signals) };
-  const transport = createHttpTransport();
+  const transport = createHttpTransport(proxies);
   try {
     const answers = await Promise.all(
       wanted.map(async signal => [signal, await transport.send(patient, signal, synthetic.bodies[signal])] as const),
@@ -45,7 +52,8 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
     }
     const findings = problems.map(each => problem('endpoint', of, each));
     if (taken.length > 0) findings.unshift(fine('endpoint', of, `${endpoint} took ${listed(taken)}.`));
-    if (answers.some(([, answer]) => 'status' in answer)) findings.push(...(await skew(destination, of, now)));
+    if (answers.some(([, answer]) => 'status' in answer))
+      findings.push(...(await skew(destination, of, { proxies, now })));
     return { findings, taken };
   } finally {
     transport.close();
@@ -58,14 +66,13 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
  */
 export async function tryEndpoint(
   destination: Destination,
-  patienceMs: number,
-  nowMs: number,
+  { patienceMs, nowMs, proxies }: { patienceMs: number; nowMs: number; proxies: () => Proxies },
 ): Promise<Problem | 'not asked' | undefined> {
   const { endpoint, provider } = destination;
   const signal = signals.find(each => destination.signals[each]?.url !== undefined);
   const url = signal && destination.signals[signal]?.url;
   if (signal === undefined || url === undefined) return 'not asked';
-  const transport = createHttpTransport();
+  const transport = createHttpTransport(proxies);
   try {
     const patient = { ...destination, signals: shortened(destination.signals, patienceMs) };
     const answer = await transport.send(patient, signal, new Uint8Array());
@@ -121,10 +128,14 @@ function unreachable(why: string, endpoint: string, url: URL): Problem {
 }
 
 /** Compares the clock of the server, from the `Date` header, with ours. */
-async function skew(destination: Destination, of: string, now: () => number): Promise<Finding[]> {
+async function skew(
+  destination: Destination,
+  of: string,
+  { proxies, now }: Pick<SendOptions, 'proxies' | 'now'>,
+): Promise<Finding[]> {
   const target = signals.flatMap(signal => destination.signals[signal] ?? []).find(({ url }) => url !== undefined);
   if (target?.url === undefined) return [];
-  const asked = await ask(new URL(target.url), PATIENCE_MS, target.tls.ca);
+  const asked = await ask(new URL(target.url), { timeoutMs: PATIENCE_MS, ca: target.tls.ca, proxies });
   const theirs = 'date' in asked && asked.date !== undefined ? Date.parse(asked.date) : Number.NaN;
   if (Number.isNaN(theirs)) return [];
   const seconds = Math.round((now() - theirs) / 1_000);

@@ -3,6 +3,7 @@
  * A table row describes each back end.
  */
 import { shownEndpoint } from '../config/config.ts';
+import type { Proxies } from '../config/proxies.ts';
 import type { Key, OtlpSignal, Values } from '../config/schema.ts';
 import { fieldsOf } from '../lib/read.ts';
 import { type Asked, ask } from './ask.ts';
@@ -79,6 +80,7 @@ export interface ReadingBack {
   pause(ms: number): Promise<void>;
   /** A monotonic clock. */
   monotonicMs(): number;
+  proxies?: (() => Proxies) | undefined;
 }
 
 const ASK_MS = 3_000;
@@ -146,7 +148,7 @@ type Outcome = { outcome: 'there' | 'missing'; why?: undefined } | { outcome: 's
  */
 async function look(
   { backEnd, address }: { backEnd: BackEnd; address: string },
-  { synthetic, patienceMs, pause, monotonicMs }: ReadingBack,
+  { synthetic, patienceMs, pause, monotonicMs, proxies }: ReadingBack,
 ): Promise<Outcome> {
   const url = new URL(address);
   const { path, parameters } = backEnd.query(synthetic);
@@ -155,7 +157,7 @@ async function look(
   const startMs = monotonicMs();
   let heard = false;
   for (;;) {
-    const asked = await ask(url, ASK_MS);
+    const asked = await ask(url, { timeoutMs: ASK_MS, proxies });
     const body = answerOf(asked);
     if (body !== undefined && backEnd.holds(body, synthetic)) return { outcome: 'there' };
     heard ||= body !== undefined || ('status' in asked && asked.status === 404);

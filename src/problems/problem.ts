@@ -508,6 +508,9 @@ const mendPlace = (endpoint: string): string | undefined =>
   URL.canParse(endpoint) ? undefined : 'check that a plain file can be written there.';
 
 function mendAddress(why: string): string | undefined {
+  if (why.startsWith('proxy ')) return mendProxy(why);
+  if (why.includes(' behind proxy '))
+    return 'if the proxy inspects TLS, name the file with its authority in proxy.ca; or name the host in NO_PROXY or proxy.direct.';
   if (why.startsWith('TLS file '))
     return 'check that it exists, that it can be read, and that it is a PEM file: otlp.certificate, otlp.client_certificate and otlp.client_key name such files.';
   if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// instead of http://.';
@@ -516,6 +519,16 @@ function mendAddress(why: string): string | undefined {
     return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';
   if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC behaves in this way: use the HTTP port, usually 4318.';
   return own(reachable, why);
+}
+
+/** A failure of the proxy, in the form of ProxyFailure (src/ship/proxy.ts). */
+function mendProxy(why: string): string {
+  if (why.endsWith(': 407'))
+    return 'the proxy expects a user and a password: write them into its address, as in http://user:password@host:port.';
+  if (why.endsWith(': 403')) return 'the proxy does not allow this host and port: ask its administrator.';
+  if (isOfTls(why.slice(why.lastIndexOf(': ') + 2)))
+    return 'name the file with the authority of the proxy in proxy.ca; write http:// if the proxy itself speaks no TLS.';
+  return 'correct HTTP_PROXY, HTTPS_PROXY or proxy.url; or name the host in NO_PROXY or proxy.direct.';
 }
 
 const reachable: Readonly<Record<string, string>> = {

@@ -5,17 +5,16 @@
  * after decompression (the limit of the protocol), never waits longer than the time limit, and never sends a body in
  * chunks.
  */
-import * as http from 'node:http';
-import * as https from 'node:https';
-import { createSecureContext } from 'node:tls';
+import type * as http from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip, gzip, inflate } from 'node:zlib';
 import type { Destination, Signal, Target } from '../config/destinations.ts';
+import type { Proxies } from '../config/proxies.ts';
 import { SIGNATURE, signDetached, signingKey } from '../lib/jws.ts';
 import { readPrivate } from '../lib/private-file.ts';
-import { readRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
+import { codeOf, createWays, failureOf, NoWay, refusalOf, requestOn, type Way } from './ways.ts';
 
 /**
  * An HTTP answer, or the reason why there is none. `body` is undefined if it is too large, incomplete, or does not
@@ -37,21 +36,20 @@ export interface HttpTransport {
 const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 const LEVEL_1 = { level: 1 };
 
-export function createHttpTransport(): HttpTransport {
-  const agents = new Map<string, http.Agent>();
+export function createHttpTransport(findProxies?: () => Proxies): HttpTransport {
+  const ways = createWays(findProxies);
 
   async function send(destination: Destination, signal: Signal, body: Uint8Array): Promise<Answer> {
     const target = destination.signals[signal];
     if (target?.url === undefined) return { failure: 'no address' };
-    const url = new URL(target.url);
     const plain = signal !== 'events' && target.protocol === 'http/json' ? jsonOf(signal, body) : body;
     // The same answer as from a receiver that cannot parse the body.
     if (plain === undefined) return { status: 400, body: new Uint8Array() };
-    let agent: http.Agent;
+    let way: Way;
     try {
-      agent = agentFor(url, target.tls);
+      way = ways.to(new URL(target.url), target);
     } catch (error) {
-      if (!(error instanceof UnusableTlsFile)) throw error;
+      if (!(error instanceof NoWay)) throw error;
       return { failure: error.message };
     }
     const headers: http.OutgoingHttpHeaders = { ...target.headers, 'content-type': typeOf(signal, target) };
@@ -62,56 +60,12 @@ export function createHttpTransport(): HttpTransport {
       return { failure: `signing key: ${error instanceof Error ? error.message : String(error)}` };
     }
     const payload = target.gzip ? await promisify(gzip)(plain, LEVEL_1) : plain;
-    const first = await post(url, target, agent, headers, payload);
+    const first = await post(way, target, headers, payload);
     // A server may close an idle connection in the moment in which it is used again. Such a request is repeated once.
-    return first.isStale ? (await post(url, target, agent, headers, payload)).answer : first.answer;
+    return first.isStale ? (await post(way, target, headers, payload)).answer : first.answer;
   }
 
-  function agentFor(url: URL, tls: Target['tls']): http.Agent {
-    const key = [url.protocol, tls.ca, tls.cert, tls.key].join('\0');
-    const known = agents.get(key);
-    if (known) return known;
-    const kept = { keepAlive: true, maxSockets: 4, maxFreeSockets: 2 };
-    const agent = url.protocol === 'https:' ? new https.Agent({ ...kept, ...secured(tls) }) : new http.Agent(kept);
-    agents.set(key, agent);
-    return agent;
-  }
-
-  function close(): void {
-    for (const agent of agents.values()) agent.destroy();
-    agents.clear();
-  }
-
-  return { send, close };
-}
-
-const LARGEST_PEM_BYTES = 4 * 1024 * 1024;
-
-/** A certificate or key of the configuration, by its path: the user has to know which of them to repair. */
-class UnusableTlsFile extends Error {}
-
-function secured(tls: Target['tls']): https.AgentOptions {
-  // A variable of a hook may contain any path. Reading must not block, for example on a FIFO.
-  const read = (path: string | undefined): Buffer | undefined =>
-    path === undefined ? undefined : fromFiles([path], () => readRegularFile(path, LARGEST_PEM_BYTES));
-  const [ca, cert, key] = [read(tls.ca), read(tls.cert), read(tls.key)];
-  const files = { ca, cert, key };
-  // Each connection creates its own context. It is created here too, so that an unusable file is not mistaken for a
-  // server that does not speak TLS.
-  if (tls.ca !== undefined) fromFiles([tls.ca], () => createSecureContext({ ca }));
-  const own = [tls.cert, tls.key].filter(path => path !== undefined);
-  if (own.length > 0) fromFiles(own, () => createSecureContext({ cert, key }));
-  // Set explicitly; otherwise a variable of the agent that started this process (NODE_TLS_REJECT_UNAUTHORIZED) would
-  // decide.
-  return { minVersion: 'TLSv1.2', rejectUnauthorized: true, ...files };
-}
-
-function fromFiles<T>(paths: readonly string[], use: () => T): T {
-  try {
-    return use();
-  } catch (error) {
-    throw new UnusableTlsFile(`TLS file ${paths.join(' or ')}: ${codeOf(error)}`);
-  }
+  return { send, close: ways.close };
 }
 
 export function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {
@@ -129,13 +83,7 @@ interface Attempt {
   isStale: boolean;
 }
 
-function post(
-  url: URL,
-  target: Target,
-  agent: http.Agent,
-  headers: http.OutgoingHttpHeaders,
-  payload: Uint8Array,
-): Promise<Attempt> {
+function post(way: Way, target: Target, headers: http.OutgoingHttpHeaders, payload: Uint8Array): Promise<Attempt> {
   return new Promise(resolve => {
     let request: http.ClientRequest | undefined;
     let response: http.IncomingMessage | undefined;
@@ -156,31 +104,35 @@ function post(
     };
     const timer = setTimeout(() => fail('timeout'), target.timeoutMs);
     try {
-      request = (url.protocol === 'https:' ? https : http).request(url, {
-        method: 'POST',
-        agent,
-        headers: {
-          ...headers,
-          'content-length': payload.length,
-          ...(target.gzip ? { 'content-encoding': 'gzip' } : {}),
-          'user-agent': userAgent(target.headers['user-agent']),
-        },
+      request = requestOn(way, 'POST', {
+        ...headers,
+        'content-length': payload.length,
+        ...(target.gzip ? { 'content-encoding': 'gzip' } : {}),
+        'user-agent': userAgent(target.headers['user-agent']),
       });
     } catch (error) {
       fail(codeOf(error));
       return;
     }
     const sent = request;
-    sent.on('error', error => fail(codeOf(error), sent.reusedSocket && codeOf(error) === 'ECONNRESET'));
+    sent.on('error', error => fail(failureOf(error, way), sent.reusedSocket && codeOf(error) === 'ECONNRESET'));
     sent.on('response', found => {
       response = found;
       readAnswer(found).then(
-        answer => settle(url.protocol === 'http:' && wantsTls(answer) ? { failure: 'ERR_TLS_EXPECTED' } : answer),
-        error => fail(codeOf(error)),
+        answer => settle(connectionFailure(answer, way) ?? answer),
+        error => fail(failureOf(error, way)),
       );
     });
     sent.end(payload);
   });
+}
+
+/** Returns the failure if an answer concerns the connection and not the body. */
+function connectionFailure(answer: Answer, way: Way): { failure: string } | undefined {
+  if (!('status' in answer)) return undefined;
+  const failure = refusalOf(answer.status, way);
+  if (failure !== undefined) return { failure };
+  return way.url.protocol === 'http:' && wantsTls(answer) ? { failure: 'ERR_TLS_EXPECTED' } : undefined;
 }
 
 /**
@@ -228,9 +180,4 @@ async function decompressed(body: Buffer, encoding: string | undefined): Promise
     // The body is too large or not in this encoding. Only the status counts.
     return undefined;
   }
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error';
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
