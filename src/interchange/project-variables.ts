@@ -10,7 +10,7 @@ import type { Provider } from './provider.ts';
 const used = /(\$\{?|\$env:|%)([A-Z][A-Z0-9]*_PROJECT_DIR)(?![A-Za-z0-9_])/g;
 
 /**
- * Returns the hook with the variables that the target sets. A command with a variable that nobody sets names another
+ * Returns the hook with the variables that the target sets. A command with a variable that is not set names another
  * file, so a guard that cannot be rewritten is lost.
  */
 export function withProjectVariables(hook: Hook, provider: Provider, addLoss: AddLoss): Hook {

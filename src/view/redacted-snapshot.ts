@@ -1,6 +1,6 @@
 /**
  * Removes names from a snapshot: repositories, branches, commits, folders, users, sessions, MCP servers, programs,
- * subagents, policies, tools that are no tools of the agent itself, and all content. Agent, models, times, numbers and
+ * subagents, policies, foreign tools, and all content. Agent, models, times, numbers and
  * words of closed sets stay.
  *
  * Each attribute that stays is listed here, so that an attribute which is added later does not get into a file by
