@@ -129,7 +129,7 @@ describe('a server with TLS', () => {
 });
 
 describe('a proxy that refuses', () => {
-  it.for([407, 403, 400, 413, 502])('with %i keeps the body, whatever the address', async status => {
+  it.for([407, 403, 400, 413, 502])('with %i keeps the body, for every address', async status => {
     const way = await proxy({ to: 1, auth: 'me:secret', connect: () => status });
     const env = { ALL_PROXY: status === 407 ? way.url : way.url.replace('//', '//me:secret@') };
     const answer = await sender(env)(`https://${HOST}/`);
