@@ -10,7 +10,7 @@ import type { NativeFile, Target } from '../interchange/provider.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
-import { applySetup, type Change } from '../setup/setup.ts';
+import { applySetup, type Change, namesIn } from '../setup/setup.ts';
 import { isObject } from '../standards/wording.ts';
 import { type Edited, merged, removed } from './convert-merge.ts';
 
@@ -36,7 +36,10 @@ export interface PlannedFiles {
 
 const LARGEST_BYTES = 16 * 1024 * 1024;
 
-export function planFiles(wanted: readonly Wanted[], folder: string, way: Way): PlannedFiles {
+/**
+ * Plans the files in order. `known` are the files that can name a script: a script that one of them still names stays.
+ */
+export function planFiles(wanted: readonly Wanted[], folder: string, way: Way, known: readonly string[]): PlannedFiles {
   const planned: PlannedFiles = { changes: [], unchanged: [], diff: '', diffOfExisting: '', replaced: [], refused: [] };
   for (const { file, target } of wanted) {
     const path = join(folder, file.path);
@@ -54,7 +57,8 @@ export function planFiles(wanted: readonly Wanted[], folder: string, way: Way): 
       planned.refused.push({ file: path, why: edited.why });
       continue;
     }
-    const after = edited.text;
+    const isNamed = way === 'remove' && target === undefined && isNamedIn(file.path, folder, known, planned.changes);
+    const after = isNamed ? before : edited.text;
     if (way === 'force' && before !== undefined && target !== undefined)
       planned.replaced.push({ file: path, hooks: lostHooks(before, after ?? '', file, target) });
     if (before === after) planned.unchanged.push(path);
@@ -67,6 +71,19 @@ export function planFiles(wanted: readonly Wanted[], folder: string, way: Way): 
     .map(diffOf)
     .join('');
   return planned;
+}
+
+/** Whether a file of an agent still names a script after the planned changes. */
+function isNamedIn(script: string, folder: string, known: readonly string[], changes: readonly Change[]): boolean {
+  const names = known.flatMap(name =>
+    name.endsWith('/') ? namesIn(join(folder, name)).map(each => join(name, each)) : [name],
+  );
+  return names.some(name => {
+    const path = join(folder, name);
+    const change = changes.find(({ file }) => file === path);
+    const text = change === undefined ? textOf(path) : change.after;
+    return text?.includes(script) === true;
+  });
 }
 
 const textOf = (path: string): string | undefined =>

@@ -33,10 +33,10 @@ export async function run(words: Words, io: Io): Promise<number> {
   const read = await hooksIn(order.file, flagText(words, '--from'), choice, io);
   if (read === undefined) return 1;
   const results = order.targets.map(target => converted(read, target, order));
-  const files = results.flatMap(({ files: each, scripts, target }): Wanted[] => [
-    ...scripts.map(file => ({ file, target: undefined })),
-    ...each.map(file => ({ file, target })),
-  ]);
+  const files = [
+    ...results.flatMap(({ files: each, target }): Wanted[] => each.map(file => ({ file, target }))),
+    ...results.flatMap(({ scripts }): Wanted[] => scripts.map(file => ({ file, target: undefined }))),
+  ];
   const out = order.out === undefined || files.length === 0 ? undefined : written(files, order.out, order, io);
   if (out === 'refused') return 1;
   if (words.flags['--json']) io.out(`${JSON.stringify(jsonOf(read, results, out, order), null, 2)}\n`);
@@ -158,6 +158,9 @@ const counts = ({ severity }: Loss, words: Words): boolean =>
 const canonicalText = (manifest: Manifest, format: string): string =>
   format === 'yaml' ? yamlText(spelled(manifest)) : jsonText(spelled(manifest));
 
+/** The files of all agents that can name a script. */
+const filesOfAgents = providers.flatMap(({ layouts }) => Object.values(layouts).map(({ file }) => file));
+
 interface Out {
   planned: PlannedFiles;
   made: Made;
@@ -165,7 +168,7 @@ interface Out {
 
 /** Changes all files, or none. */
 function written(files: readonly Wanted[], folder: string, { way, isDry }: Order, io: Io): Out | 'refused' {
-  const planned = planFiles(files, folder, way);
+  const planned = planFiles(files, folder, way, filesOfAgents);
   for (const { file, why } of planned.refused) io.err(`otel-hooks: ${file} ${why}; nothing was written.\n`);
   if (planned.refused.length > 0) {
     io.err(

@@ -242,8 +242,8 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
   const known = new Set(Object.values(facts.events).flat());
   const found = new Map<string, Found>();
   const every = (): Place[] => {
-    if (split.gap !== undefined)
-      addLoss({ kind: 'semantic_approximation', severity: 'warning', message: `${provider.title} ${split.gap}` });
+    const gap = split.gap ?? split.uncovered;
+    if (gap !== undefined) addLoss({ kind: 'semantic_approximation', severity, message: `${provider.title} ${gap}` });
     return (split.every === undefined ? natives : [split.every]).map(native => ({
       native,
       event,

@@ -88,8 +88,10 @@ export interface Split {
   readonly mcp: string | undefined;
   /** Native events that fire after the action, although the canonical event fires before it. */
   readonly late?: readonly string[] | undefined;
-  /** The tools that no native event covers. */
+  /** The tools that no native event covers, so that the native events together are not every tool. */
   readonly gap?: string | undefined;
+  /** The tools that no native event covers, although the native events together are read as every tool. */
+  readonly uncovered?: string | undefined;
   /** The matcher of the event for MCP tools names the tool. */
   readonly namesMcp?: true | undefined;
 }

@@ -243,6 +243,18 @@ describe('--scripts', () => {
     expect(tree(target)).toEqual({});
   });
 
+  it('copy: a script stays as long as another agent names it', async () => {
+    const file = project();
+    const target = join(home, 'other');
+    const words = ['--scripts', 'copy', '--out', target];
+    await ran('--to', 'gemini-cli', ...words, '--merge', file);
+    await ran('--to', 'cline', ...words, '--merge', file);
+    await ran('--to', 'gemini-cli', ...words, '--remove', file);
+    expect(Object.keys(tree(target))).toContain('.hook-scripts/guard.sh');
+    await ran('--to', 'cline', ...words, '--remove', file);
+    expect(tree(target)).toEqual({});
+  });
+
   it('names a script that is not there', async () => {
     const file = put('hook.json', JSON.stringify(manifest));
     expect((await ran('--to', 'codex', '--scripts', 'absolute', file)).err).toContain('there is no script ~/guard.sh');

@@ -131,6 +131,7 @@ export const interchange: Provider = {
           before_tool_execute: ['PreToolUse'],
           after_tool_execute: ['PostToolUse'],
           session_start: ['SessionStart'],
+          session_end: [],
           before_prompt: ['UserPromptSubmit'],
           agent_stop: ['Stop'],
           file_changed: ['PostFileSave'],

@@ -44,6 +44,7 @@ export const interchange: Provider = {
         file_edit: 'pre_write_code',
       },
       mcp: 'pre_mcp_tool_use',
+      uncovered: 'asks before commands, reads, writes and MCP tools: searches and the web are not covered',
     },
     after_tool_execute: {
       tools: {
@@ -53,6 +54,7 @@ export const interchange: Provider = {
         file_edit: 'post_write_code',
       },
       mcp: 'post_mcp_tool_use',
+      uncovered: 'tells after commands, reads, writes and MCP tools: searches and the web are not covered',
     },
   },
   data: { show_output: 'boolean', working_directory: 'path', powershell: 'command' },
