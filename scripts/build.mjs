@@ -5,6 +5,7 @@
  *   dist/cli.js, chunks/  the commands, each loaded when it is called
  *   dist/deliver.js       the process that hooks start: takes the lock, then loads chunks/kicked-program-<hash>.js, one file
  *                         named by its contents, so that an upgrade cannot mix two versions under it
+ *   dist/short.cjs        `status --short`, which prompts of shells run
  *   dist/index.js, .cjs   the library, and `otel-hooks/sdk` as sdk.js, .cjs: small files over library.js, .cjs, with
  *                         source maps and declarations (types/) for ESM and CommonJS
  *   dist/prices.cjs       prices of models, loaded with the first response that has tokens
@@ -134,8 +135,9 @@ const bundles = [
     outExtension: { '.js': '.cjs' },
     format: 'cjs',
     minify: true,
-    plugins: [stays({ 'src/cli.ts': './cli.js' })],
+    plugins: [stays({ 'src/cli.ts': './cli.js', 'src/short.ts': './short.cjs' })],
   },
+  { entryPoints: { short: 'src/short.ts' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
   {
     entryPoints: { cli: 'src/cli.ts' },
     format: 'esm',

@@ -10,13 +10,22 @@ const at = words[0] === 'hook' ? 0 : firstCommand(words);
 if (words[at] === 'hook' && !words.includes('--help') && !words.includes('-h')) {
   // `hook` skips this word too.
   hook(words, `${__dirname}/deliver.js`);
-} else {
+} else if (!isShort()) {
   import('./cli.ts')
     .then(cli => cli.start(words))
     .catch(error => {
       console.error(`otel-hooks: its own program could not be loaded (${error}).\n  next: install the package again.`);
       process.exitCode = 1;
     });
+}
+
+/** A prompt of a shell runs `status --short` each time, so that it does not load the program either. */
+function isShort(): boolean {
+  return (
+    words[at] === 'status' &&
+    words.includes('--short') &&
+    (require('./short.ts') as typeof import('./short.ts')).short(words)
+  );
 }
 
 /** Global flags may precede the command. */

@@ -51,9 +51,14 @@ export const commands: Command[] = [
   {
     name: 'status',
     summary: 'show the setup and its problems, and count received, waiting, sent and lost data',
-    usage: 'otel-hooks status [--tool AGENT] [--global|--project|--local] [--json]',
-    notes: ['The flags limit the list of agents. The counts are always those of all agents.'],
+    usage: 'otel-hooks status [--tool AGENT] [--global|--project|--local] [--short] [--json]',
+    notes: [
+      'The flags limit the list of agents. The counts are always those of all agents. --short prints one line for a prompt or a',
+      'status bar: the cost of the day, and how much of its budget and its context the last session has used. Each delivery writes',
+      'it; docs/terminal.md shows how a shell reads it without a program. Exits 1 when there is no line yet.',
+    ],
     flags: [
+      { name: '--short', summary: 'one line: cost of the day, budget and context of the last session' },
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
       ...scopes('only hooks that are registered'),
     ],

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
+import { localDay } from '../lib/local-day.ts';
 import { openStore } from '../store/store.ts';
 import { dollars } from '../view/amounts.ts';
-import { localDay } from '../view/local-time.ts';
 import { usageIn } from '../view/recorded-usage.ts';
 import { type Grouping, groupings, type Question, type Report, type Row, UsageReport } from '../view/usage-report.ts';
 import { flagText, type Io, sinceOf, UsageError, untilOf, type Words } from './command.ts';

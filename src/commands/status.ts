@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { checkedVersions } from '../agents/checked-versions.ts';
 import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
@@ -25,6 +26,7 @@ import { countOf, problemText, table } from './text.ts';
 
 export function run(words: Words, io: Io): number {
   const isJson = words.flags['--json'] !== undefined;
+  if (words.flags['--short'] !== undefined) return printShort(foldersOf(words, io).state, isJson, io);
   const setUp = setUpOf(words, io);
   let store: Store;
   try {
@@ -35,6 +37,22 @@ export function run(words: Words, io: Io): number {
   }
   try {
     return withState(setUp, store, isJson, io);
+  } finally {
+    store.close();
+  }
+}
+
+/** The bin answers the usual form without this program (src/short.ts). */
+function printShort(folder: string, isJson: boolean, io: Io): number {
+  if (!existsSync(folder)) return 1;
+  const store = openStore({ folder, access: 'read' });
+  try {
+    const found = store.read(documents.short);
+    if (found === undefined) return 1;
+    const { line, day, tokens, costUsd, unpricedTokens } = found;
+    const document = { v: 1, line, day, tokens, cost_usd: costUsd, unpriced_tokens: unpricedTokens };
+    io.out(isJson ? `${JSON.stringify(document)}\n` : `${line}\n`);
+    return 0;
   } finally {
     store.close();
   }

@@ -13,6 +13,7 @@
  *     openhook-<session>    openhook/mark.ts                     how far a journal was dispatched to project commands
  *     erased                receive/erased.ts                    the sessions that a person erased
  *     index-<digits>        journal/session-index.ts             the index of the sessions whose keys begin so
+ *     short                 journal/short-status.ts              the line of `status --short`
  *     ingested              receive/ingested.ts                  how far each file was ingested
  *     calendar, left-alone  store/limits.ts                      days of delivery, and fragments of later versions
  *
@@ -21,6 +22,7 @@
  */
 import type { Destination } from '../config/destinations.ts';
 import { indexDocument } from '../journal/session-index.ts';
+import { shortDocument } from '../journal/short-status.ts';
 import { fieldsOf, isFields, number, text } from '../lib/read.ts';
 import { type Mark, parseMark } from '../openhook/mark.ts';
 import { type NotedProblems, parseNoted } from '../problems/noted-problems.ts';
@@ -56,6 +58,7 @@ export const documents = {
   openhook: documentFamily<Mark>('openhook', 1, parseMark),
   erased: documentNamed<Erased>('erased', 1, parseErased),
   index: indexDocument,
+  short: shortDocument,
   ingested: documentNamed<Ingested>('ingested', 1, parseIngested),
   calendar: calendarDocument,
   leftAlone: leftAloneDocument,

@@ -11,6 +11,9 @@ export interface Recorded {
   firstMs: number;
 }
 
+/** The part of a store that reads journals in parts. */
+export type JournalReader = Pick<Store, 'journalSize' | 'journalFrom'>;
+
 const PART_BYTES = 512 * 1024;
 
 /** Returns the sessions that have a journal, the oldest first. */
@@ -30,7 +33,7 @@ export function lastMsOf(store: Store, key: string): number {
 }
 
 /** Yields all events of a session in the order of its journal, several at a time. */
-export function* eventsOf(store: Store, key: string): Generator<Event[], undefined> {
+export function* eventsOf(store: JournalReader, key: string): Generator<Event[], undefined> {
   const sizeBytes = store.journalSize(key) ?? 0;
   for (let from = 0; ; ) {
     const part = partOf(store, { key, from, sizeBytes });
@@ -46,7 +49,7 @@ export function* eventsOf(store: Store, key: string): Generator<Event[], undefin
  * journal was replaced.
  */
 export function partOf(
-  store: Store,
+  store: JournalReader,
   { key, from, sizeBytes }: { key: string; from: number; sizeBytes: number },
 ): { lines: string; endBytes: number } | undefined {
   for (let most = PART_BYTES; ; most *= 2) {

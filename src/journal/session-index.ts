@@ -14,7 +14,7 @@ import { isFields, number, text } from '../lib/read.ts';
 import { documentFamily } from '../store/document.ts';
 import type { Store } from '../store/store.ts';
 import { countAction, countSpan, modelOf } from './count-spans.ts';
-import { eventsIn, eventsOf, foldFrom } from './journal-events.ts';
+import { eventsIn, eventsOf, foldFrom, type JournalReader } from './journal-events.ts';
 import { noCounts, type SpanCounts, sumOf } from './span-counts.ts';
 
 export interface IndexedSession {
@@ -99,12 +99,15 @@ export function indexedFrom(parts: Iterable<readonly Event[]>, bytes: number): I
 export const indexedText = (journal: string): IndexedSession | undefined =>
   indexedFrom([eventsIn(journal)], Buffer.byteLength(journal));
 
+/** The part of a store that reads the index and the journals. */
+export type IndexReader = JournalReader & Pick<Store, 'read' | 'journalSizes'>;
+
 /**
  * Returns the entries of all sessions by the keys of their journals. Missing entries are made from the journals.
  * `earlier`: entries that the caller has read before; those of unchanged journals are taken over.
  */
 export function sessionIndex(
-  store: Store,
+  store: IndexReader,
   earlier: ReadonlyMap<string, IndexedSession> = new Map(),
 ): Map<string, IndexedSession> {
   const found = new Map<string, IndexedSession>();

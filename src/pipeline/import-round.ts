@@ -7,6 +7,7 @@ import { agentNamed } from '../agents/index.ts';
 import { awaited } from '../assemble/assemble.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
+import type { IndexReader } from '../journal/session-index.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import type { Problem } from '../problems/problem.ts';
 import { isErased, noneErased } from '../receive/erased.ts';
@@ -31,14 +32,18 @@ import {
   SILENCE_MS,
 } from './session-in-round.ts';
 import { enrichersOf, ownerIn, type RoundWorld } from './sessions-of-round.ts';
+import { noteSpent } from './short-round.ts';
 
-export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'read'>;
+export type ImportStore = IndexReader & Pick<Store, 'epoch' | 'session' | 'journal'>;
 
 /** Stands in for a state folder that does not exist yet, for a preview of an import. */
 export const emptyStore: ImportStore = {
   epoch: 0,
   session: () => undefined,
   journal: () => undefined,
+  journalSize: () => undefined,
+  journalSizes: () => new Map(),
+  journalFrom: () => undefined,
   read: () => undefined,
 };
 
@@ -73,6 +78,7 @@ export function importRound(
   const { counts, sessions } = round;
   const { bodies, tallies } = outgoingOf(sessions, round.documents, world.nowMs, selection);
   indexSessions(sessions, round.documents, key => store.journal(key));
+  noteSpent(sessions, round.documents, { store, nowMs: world.nowMs });
   return {
     problems: [...round.problems, ...failureProblems(counts.oddities, counts.failing)],
     outputs: sessions,

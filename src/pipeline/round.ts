@@ -18,6 +18,7 @@ import { outgoingOf } from './outgoing.ts';
 import { failureProblems, unreadProblems } from './round-problems.ts';
 import type { RoundCounts, SessionInRound } from './session-in-round.ts';
 import { type RoundWorld, SessionsOfRound } from './sessions-of-round.ts';
+import { noteSpent } from './short-round.ts';
 import { takeFragment } from './take-fragment.ts';
 
 export interface TakenFromInbox {
@@ -57,6 +58,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
   const all = sessions.all();
   const { bodies, tallies } = outgoingOf(all, sessions.documents, world.nowMs);
   indexSessions(all, sessions.documents, key => store.journal(key));
+  noteSpent(all, sessions.documents, { store, nowMs: world.nowMs });
   const { counts, earlier } = sessions;
   return {
     problems: [

@@ -1,4 +1,5 @@
 /** Formats times in the zone of the machine, with the offset to UTC so that the zone is visible. */
+import { localDay } from '../lib/local-day.ts';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
@@ -7,11 +8,6 @@ function offsetAt(at: Date): string {
   const minutes = -at.getTimezoneOffset();
   const size = Math.abs(minutes);
   return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
-}
-
-export function localDay(ms: number): string {
-  const at = new Date(ms);
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }
 
 /** `2026-09-21 14:00 +02:00` */

@@ -145,6 +145,7 @@ const rooms: Readonly<Record<string, Room>> = {
       'ship/standing.ts',
       'openhook/mark.ts',
       'journal/session-index.ts',
+      'journal/short-status.ts',
       'store',
     ],
     packages: [/^node:crypto$/],
@@ -193,6 +194,7 @@ const rooms: Readonly<Record<string, Room>> = {
       'telemetry',
       // Whether an agent's hooks arrive, although it writes transcripts.
       'journal/session-index.ts',
+      'journal/short-status.ts',
       'store',
       'transcripts/eyes.ts',
     ],
@@ -203,7 +205,8 @@ const rooms: Readonly<Record<string, Room>> = {
   'cli.ts': { sees: 'all', packages: 'all' },
   'index.ts': { sees: 'all', packages: 'all' },
   'sdk.ts': { sees: ['library'], packages: [] },
-  'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },
+  'bin.ts': { sees: ['hook', 'cli.ts', 'short.ts'], packages: [] },
+  'short.ts': { sees: ['hook'], packages: [/^node:(fs|os)$/] },
 };
 
 /** Folders that only these folders import; the entry points compose the program and are left out. */
