@@ -86,6 +86,14 @@ const withoutInterchange = {
   },
 };
 
+/** The MCP server needs no JSON Schema validator, and that of the SDK is large and CommonJS. */
+const withoutValidator = {
+  name: 'without-validator',
+  setup(build) {
+    build.onResolve({ filter: /[\\/]ajv-provider\.js$/ }, () => ({ path: join(root, 'src/mcp/no-validator.ts') }));
+  },
+};
+
 /**
  * The price list and the engine are separate files beside the library too; the bundler of an application follows the
  * imports.
@@ -144,6 +152,7 @@ const bundles = [
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
     external: ['./deliver.js', '../deliver.js'],
+    plugins: [withoutValidator],
   },
   {
     entryPoints: { 'kicked-program': 'src/deliver/kicked-program.ts' },

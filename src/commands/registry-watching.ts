@@ -19,4 +19,17 @@ export const commandsOfWatching: Command[] = [
     example: 'otel-hooks top',
     load: () => import('./top.ts'),
   },
+  {
+    name: 'mcp',
+    summary: 'answer questions of agents about recorded sessions, as an MCP server on standard input and output',
+    usage: 'otel-hooks mcp [--content]',
+    notes: [
+      'Agents start it; docs/mcp.md has the settings of each. Its tools only read: list_sessions, session_tree, cost_report, failures',
+      'and risky_actions. Answers reach the model that asks, and so its vendor. They consist of names, numbers and closed words, and',
+      'leave out content (prompts, responses, commands, paths, outputs), also if the journals hold it.',
+    ],
+    flags: [{ name: '--content', summary: 'also return the content that the journals hold' }],
+    example: 'otel-hooks mcp',
+    load: () => import('./mcp.ts'),
+  },
 ];

@@ -166,6 +166,9 @@ const words: { readonly [command: string]: string[][] } = {
     ['--no-open', BAD],
     ['--no-open', '--port', BAD],
   ],
+  top: [['--once'], ['--tool', BAD]],
+  // Its answers are in test/mcp.
+  mcp: [[BAD]],
   tail: [
     ['--level', BAD],
     ['--lines', '50'],

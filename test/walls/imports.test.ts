@@ -110,6 +110,10 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     packages: [/^node:(crypto|http)$/],
   },
+  mcp: {
+    sees: ['lib', 'assemble', 'journal', 'store', 'view'],
+    packages: [/^@modelcontextprotocol\/sdk\//, /^zod$/],
+  },
   // The page of `view`. It runs in a browser; the server shares the types of its values.
   page: { sees: ['journal/span-counts.ts'], packages: [/^preact(\/hooks)?$/] },
   // Runs commands that a person agreed to; the project names them, the journal supplies their events.
@@ -194,7 +198,6 @@ const rooms: Readonly<Record<string, Room>> = {
       'telemetry',
       // Whether an agent's hooks arrive, although it writes transcripts.
       'journal/session-index.ts',
-      'journal/short-status.ts',
       'store',
       'transcripts/eyes.ts',
     ],
@@ -211,7 +214,8 @@ const rooms: Readonly<Record<string, Room>> = {
 
 /** Folders that only these folders import; the entry points compose the program and are left out. */
 const seenOnlyBy: Readonly<Record<string, readonly string[]>> = {
-  view: ['commands', 'doctor'],
+  view: ['commands', 'doctor', 'mcp'],
+  mcp: ['commands'],
   page: ['view', 'commands'],
   commands: [],
 };
