@@ -41,10 +41,13 @@ export interface Ending {
   readonly errorType: string | undefined;
   readonly denied: boolean;
   readonly interrupted: true | undefined;
+  /** The user stopped the turn. No row tells whether the call ran, or Droid was asking for a permission. */
+  readonly cancelled: boolean;
 }
 
 /** Droid's messages for a call that its level of autonomy does not permit. */
 const REFUSED = /^Error: (?:Tool \S{1,128} is not permitted in this|Exec ended early: insufficient permission)/;
+const CANCELLED = /^Tool execution cancelled by user/;
 const SIGNALLED = /^Error: Command terminated by signal: SIG/;
 /** The line that Droid appends to the output of a command. */
 const EXITED = /(?:^|\n)\[Process exited with code (-?\d{1,10})\]\s*$/;
@@ -55,12 +58,14 @@ export function endingOf(tool: string, block: Fields): Ending {
   const exitCode = exited === undefined ? undefined : Number(exited);
   const success = block.is_error !== true && (exitCode ?? 0) === 0;
   const denied = !success && REFUSED.test(output);
-  const interrupted = !success && SIGNALLED.test(output) ? true : undefined;
+  const cancelled = !success && CANCELLED.test(output);
+  const interrupted = cancelled || (!success && SIGNALLED.test(output)) ? true : undefined;
   return {
     result: { success, exit_code: exitCode },
     errorType: success || denied || interrupted ? undefined : exitCode === undefined ? 'tool_error' : 'exit_code',
     denied,
     interrupted,
+    cancelled,
   };
 }
 

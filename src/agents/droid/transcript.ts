@@ -197,7 +197,7 @@ function asked(at: Row): TranscriptEntry[] {
   const { blocks, key, atMs, memory, file } = at;
   if (atMs !== undefined) memory.remember('turn', 'requested', String(atMs));
   const results = blocks.filter(({ type }) => type === 'tool_result');
-  if (results.length > 0) return results.flatMap(block => result(at, block));
+  if (results.length > 0) return [...results.flatMap(block => result(at, block)), ...stopped(at, results)];
   // All blocks after the first text were added by the program: contents of named files.
   const prompt = blocks.find(({ type }) => type === 'text');
   if (file.subagent !== undefined) return [];
@@ -211,6 +211,20 @@ function asked(at: Row): TranscriptEntry[] {
       data: { prompt: text(prompt?.text) },
     }),
   ];
+}
+
+/** A call that the user cancelled ends its turn. */
+function stopped(at: Row, results: readonly Fields[]): TranscriptEntry[] {
+  const { key, atMs, file } = at;
+  if (file.subagent !== undefined || !results.some(block => endingOf('', block).cancelled)) return [];
+  const end = readingAt(at, {
+    event_type: 'Agent.Response',
+    key,
+    actor: 'user',
+    data: { final: true },
+    facts: { interrupted: true },
+  });
+  return [end, { over: 'turn', atMs }];
 }
 
 function result(at: Row, block: Fields): TranscriptEntry[] {

@@ -40,6 +40,31 @@ test('a file without its first row is recognized by its path', () => {
   expect(transcript.sessions({ path: '/h/elsewhere/d1.jsonl' }, start)).toEqual([]);
 });
 
+test('a call that the user cancels is interrupted, and ends its turn', () => {
+  const message = (id: string, second: number, role: string, content: unknown): string =>
+    JSON.stringify({ type: 'message', id, timestamp: `2026-11-19T09:00:0${second}.000Z`, message: { role, content } });
+  const text = [
+    JSON.stringify({ type: 'session_start', id: 's', version: 2, cwd: '/home/dev/orchard' }),
+    message('m1', 1, 'user', [{ type: 'text', text: 'go' }]),
+    message('m2', 2, 'assistant', [{ type: 'tool_use', id: 'c1', name: 'Execute', input: { command: 'rm made' } }]),
+    message('m3', 3, 'user', [
+      { type: 'tool_result', tool_use_id: 'c1', is_error: true, content: 'Tool execution cancelled by user' },
+    ]),
+  ].join('\n');
+  const { entries, readings } = readRows(transcript, text, 's');
+  expect(
+    readings.flatMap(({ event_type, facts }) =>
+      ['Action.After', 'Agent.Response'].includes(event_type)
+        ? [[event_type, facts?.interrupted, facts?.error_type]]
+        : [],
+    ),
+  ).toEqual([
+    ['Action.After', true, undefined],
+    ['Agent.Response', true, undefined],
+  ]);
+  expect(entries.filter(each => 'over' in each)).toEqual([{ over: 'turn', atMs: Date.UTC(2026, 10, 19, 9, 0, 3) }]);
+});
+
 test('a second reading reports only the tokens added since', () => {
   if (transcript.read.format !== 'lines') throw new Error('not read by lines');
   const remembered: Remembered = {};
