@@ -15,7 +15,7 @@ const keys: Record<string, string> = {
 };
 
 /** The time that a step waits for its text. */
-const patienceMs = 40_000;
+const patienceMs = 90_000;
 
 export async function playTerminal(
   command: string[],
@@ -77,7 +77,7 @@ export async function playTerminal(
     } catch {
       // The process ended meanwhile.
     }
-  }, 25_000);
+  }, 40_000);
   const exit = await ended;
   clearTimeout(timer);
   return { exit: log.length === 0 ? exit : log.join(' '), screen: `${log.join('\n')}\n${visible(raw)}` };

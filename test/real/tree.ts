@@ -93,11 +93,25 @@ export function drawTree(spans: readonly Span[], served: readonly Served[], areB
   return lines.join('\n');
 }
 
-/** Sorted by time; calls of one response, which may run in parallel, in the order of the response. */
+/**
+ * Sorted by time. Calls of one response, which may run in parallel, are in the order of the response. Calls of a script
+ * that overlap are in the order of their text, since they start at the same moment.
+ */
 function ordered(siblings: readonly Span[], served: readonly Served[]): Span[] {
+  const nested = siblings
+    .filter(span => kindOf(span) === 'action' && labelOf(span, served) === undefined)
+    .toSorted((a, b) => a.startMs - b.startMs);
+  const together = new Map<string, string>();
+  let run = { id: '', endMs: Number.NEGATIVE_INFINITY };
+  for (const { spanId, startMs, endMs } of nested) {
+    if (startMs >= run.endMs) run = { id: spanId, endMs };
+    together.set(spanId, run.id);
+    run.endMs = Math.max(run.endMs, endMs);
+  }
   const groupOf = (span: Span): string => {
     const label = labelOf(span, served);
-    return kindOf(span) === 'action' && label !== undefined ? label.replace(/\.\d+$/, '') : span.spanId;
+    if (kindOf(span) === 'action' && label !== undefined) return label.replace(/\.\d+$/, '');
+    return together.get(span.spanId) ?? span.spanId;
   };
   const first = new Map<string, number>();
   for (const span of siblings) {
