@@ -66,6 +66,9 @@ function refusalIn(error: string | undefined): 'config' | 'user' | undefined {
   return error?.startsWith('The user rejected permission to use') ? 'user' : undefined;
 }
 
+/** The last lines of the output of a command that the user interrupted. The agent completes such a call. */
+const ABORTED = /<shell_metadata>\s*User aborted the command\s*<\/shell_metadata>\s*$/;
+
 /** `opencode run` denies questions to its sessions, because no person can answer there. */
 export const isUnattended = (permission: unknown): boolean =>
   Array.isArray(permission) &&
@@ -94,6 +97,9 @@ export function actionsOf(part: Fields, waitedMs: number, isUnasked = false): Re
     readings.push({ event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' }, atMs: startMs });
   const endMs = number(fieldsOf(state.time).end);
   if ((status !== 'completed' && status !== 'error') || endMs === undefined) return readings;
+  if (tool === 'bash' && metadata.exit === null && ABORTED.test((text(state.output) ?? '').slice(-200))) {
+    return [...readings, { ...stopped(call, name, input, facts), output: state.output, atMs: endMs }];
+  }
   const exitCode = number(metadata.exit);
   const refusal = status === 'error' ? refusalIn(text(state.error)) : undefined;
   if (refusal !== undefined) {
@@ -127,6 +133,14 @@ export function actionsOf(part: Fields, waitedMs: number, isUnasked = false): Re
     readings.push({ event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' }, atMs: endMs });
   return readings;
 }
+
+/** The end of a call that the user interrupted. */
+export const stopped = (call: string, name: string, input: Fields, facts: NonNullable<Reading['facts']>): Reading => ({
+  event_type: 'Action.After',
+  key: call,
+  data: { action: { name, input } },
+  facts: { ...facts, interrupted: true },
+});
 
 /**
  * Returns the response of a complete message. The message is sent repeatedly while it grows. It is complete when its

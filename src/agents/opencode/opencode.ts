@@ -105,7 +105,11 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     if (part.type === 'text' && number(time.end) !== undefined)
       memory.remember('answer', session, String(text(part.text)?.length ?? 0));
     const call = word(part.callID);
-    if (call !== undefined) memory.remember('tool', call, text(part.tool) ?? '');
+    if (call !== undefined) {
+      memory.remember('tool', call, text(part.tool) ?? '');
+      if (text(fieldsOf(part.state).status) === 'running') memory.remember('running call', call, session);
+      else memory.forget('running call', call);
+    }
     return actionsOf(part, waitedMs(call, memory), memory.recall('unattended', session) !== undefined);
   },
   // Hooks of both versions, in the process itself: a plugin that forwards them reports the same calls.

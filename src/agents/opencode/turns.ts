@@ -3,7 +3,7 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import type { Memory, Reading } from '../contract/contract.ts';
 import { called, callOf } from './calls.ts';
-import { actionName, launchOf, responded, servedBy } from './messages.ts';
+import { actionName, launchOf, responded, servedBy, stopped } from './messages.ts';
 
 /** An event in the form that both versions share. */
 export interface Happened {
@@ -85,8 +85,15 @@ export function answered({ session, memory, isChild }: Happened): Reading[] {
 
 export function interrupted({ session, memory, isChild }: Happened): Reading[] {
   endTurn(session, memory);
-  if (isChild) return [{ event_type: 'Session.Abort', data: {}, facts: { interrupted: true } }];
-  return [{ event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }];
+  // V1 reports the end of a running call after the end of its turn.
+  const calls = memory.list('running call').flatMap(([call, of]): Reading[] => {
+    if (of !== session) return [];
+    memory.forget('running call', call);
+    const tool = memory.recall('tool', call) ?? 'unknown';
+    return [stopped(call, actionName(tool), {}, { call, tool })];
+  });
+  if (isChild) return [...calls, { event_type: 'Session.Abort', data: {}, facts: { interrupted: true } }];
+  return [...calls, { event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }];
 }
 
 export function failed(

@@ -248,6 +248,22 @@ test('V1: a rule and a run without a person refuse calls', () => {
   ]);
 });
 
+test('V1: a call that the user interrupts is interrupted, though its end follows the end of the turn', () => {
+  const output = '(no output)\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>';
+  const { spans } = playEvents([
+    v1(0, 'session.created', { sessionID: root, info: { id: root } }),
+    v1(1, 'chat.message', { sessionID: root, messageID: 'm1', parts: [{ type: 'text', text: 'go' }] }),
+    part(2, root, 'c1', 'bash', 'running', [2]),
+    v1(3, 'session.error', { sessionID: root, error: { name: 'MessageAbortedError', data: { message: 'Aborted' } } }),
+    v1(3, 'session.idle', { sessionID: root }),
+    part(3.1, root, 'c1', 'bash', 'completed', [2, 3.1], { output, metadata: { output, exit: null } }),
+  ]);
+  expect(spans.flatMap(span => ('outcome' in span ? [[span.kind, span.outcome]] : []))).toEqual([
+    ['action', 'interrupted'],
+    ['turn', 'interrupted'],
+  ]);
+});
+
 test('V1: a compaction and the prompt that follows it belong to the running turn', () => {
   const { spans } = playEvents([
     v1(0, 'session.created', { sessionID: root, info: { id: root } }),
