@@ -2,9 +2,18 @@
 import type { Agent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { type Fact, facts } from '../../src/agents/shared/truth.ts';
-import { checks, type Result, readResults } from '../real/results.ts';
+import { driver as claudeCode } from '../real/agents/claude-code.ts';
+import { driver as cline } from '../real/agents/cline.ts';
+import { driver as codex } from '../real/agents/codex.ts';
+import { driver as copilot } from '../real/agents/copilot.ts';
+import { driver as droid } from '../real/agents/droid.ts';
+import { driver as geminiCli } from '../real/agents/gemini-cli.ts';
+import { driver as openCode } from '../real/agents/opencode.ts';
+import { scenariosOf } from '../real/perform.ts';
+import { checks, limitsOf, type Result, readResults } from '../real/results.ts';
 import { withTable } from './agents-tables.ts';
 
+const drivers = [claudeCode, cline, codex, copilot, droid, geminiCli, openCode];
 const results = readResults();
 const rowsOf = (agent: string): Result[] => results.filter(each => each.agent === agent);
 const passedOf = (agent: string): Result[] => rowsOf(agent).filter(({ result }) => result === 'passed');
@@ -131,10 +140,30 @@ export function realAgentsPage(): string {
         ),
       ),
       '',
+      ...limitsText(id, title),
     ]),
   ]
     .join('\n')
     .trimEnd()}\n`;
+}
+
+/** The facts that the agent does not state, so its scenarios expect less. */
+function limitsText(id: string, title: string): string[] {
+  const driver = drivers.find(each => each.id === id);
+  const limits =
+    driver === undefined
+      ? []
+      : limitsOf(
+          driver,
+          scenariosOf(id).map(({ scenario }) => scenario),
+        );
+  if (limits.length === 0) return [];
+  return [
+    `The scenarios expect less where ${title} does not state a fact:`,
+    '',
+    ...limits.map(each => `* ${each}`),
+    '',
+  ];
 }
 
 const leftOut = (made: readonly string[]): string =>

@@ -75,6 +75,18 @@ const folder = join(import.meta.dirname, 'scenarios');
 export const readResults = (): Result[] =>
   existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { rows: Result[] }).rows : [];
 
+/** The reasons for which the driver and the scenarios expect less: facts that the agent does not state. */
+export const limitsOf = (driver: Driver, scenarios: readonly Scenario[]): string[] => [
+  ...new Set([
+    ...(driver.sumsOnly === undefined ? [] : [driver.sumsOnly]),
+    ...Object.values(driver.importDiffers ?? {}),
+    ...scenarios.flatMap(({ expect }) => [
+      ...Object.values({ ...expect.uncounted, ...expect.withoutSpan, ...expect.importDiffers }),
+      ...(expect.notImported === undefined ? [] : [expect.notImported]),
+    ]),
+  ]),
+];
+
 /** All scenarios of the tree, in the order of the file. */
 export const allScenarios = (): { agent: string; name: string; scenario: Scenario }[] =>
   readdirSync(folder)
@@ -84,15 +96,10 @@ export const allScenarios = (): { agent: string; name: string; scenario: Scenari
 /** Replaces the row of one scenario. Scenarios without a row get one, and rows without a scenario go. */
 export function record(fresh?: Result): void {
   const before = fresh === undefined ? readResults() : [fresh, ...readResults()];
-  const rows = allScenarios().map(
-    ({ agent, name, scenario }): Result =>
-      before.find(row => row.agent === agent && row.scenario === name) ?? {
-        agent,
-        scenario: name,
-        about: scenario.about,
-        ci: scenario.ci === true,
-        result: 'not run',
-      },
-  );
+  const rows = allScenarios().map(({ agent, name, scenario }): Result => {
+    const known = before.find(row => row.agent === agent && row.scenario === name);
+    const own = { agent, scenario: name, about: scenario.about, ci: scenario.ci === true };
+    return { ...own, result: 'not run', ...known, ...own };
+  });
   writeFileSync(file, `{\n"v": 1,\n"rows": [\n${rows.map(row => JSON.stringify(row)).join(',\n')}\n]\n}\n`);
 }

@@ -34,6 +34,7 @@ export const driver: Driver = {
     ...(step.args ?? ['--allow-all-tools']),
     ...(step.prompt === undefined ? [] : ['-p', step.prompt]),
   ],
+  terminal: step => ['--disable-client-telemetry', '--no-auto-update', ...(step.args ?? [])],
   newestSession({ home }: Place) {
     const folder = join(home, '.copilot', 'session-state');
     const found = readdirSync(folder).map(id => ({ id, atMs: statSync(join(folder, id, 'events.jsonl')).mtimeMs }));

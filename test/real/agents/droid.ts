@@ -45,6 +45,7 @@ export const driver: Driver = {
     ...(step.args ?? ['--auto', 'high']),
     ...(step.prompt === undefined ? [] : [step.prompt]),
   ],
+  terminal: step => step.args ?? [],
   newestSession({ home }: Place) {
     const folder = join(home, '.factory', 'sessions');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.jsonl'));
