@@ -10,7 +10,7 @@ const isLong = process.env.OTEL_HOOKS_FUZZ === 'long';
 const runs = isLong ? Number(process.env.OTEL_HOOKS_FUZZ_RUNS ?? 4000) : 40;
 const seed = Number(process.env.OTEL_HOOKS_SEED ?? 23);
 
-it(`${runs} manifests have no false refusal and no unreported loss at ${everyTarget.length} targets`, {
+it('random manifests have no false refusal and no unreported loss', {
   timeout: 3_600_000,
 }, () => {
   fc.assert(
