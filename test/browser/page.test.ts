@@ -1,102 +1,51 @@
 /** The page of `otel-hooks view`, started from the packed tarball, in a real Chromium. */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/event/event.ts';
-import { openStore } from '../../src/store/store.ts';
-import { isInstalled, needs } from '../needs.ts';
-import { packInto } from '../package/tarball.ts';
+import { needs } from '../needs.ts';
+import { Installed } from './installed.ts';
+import { checkout, resumed, Script, small, writeJournal } from './sessions.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-let place = '';
-let program = '';
-let browser: Browser;
+let installed: Installed;
 /** Each test has its own home folder, server and browser context. */
 let home = '';
-let server: ChildProcess;
 let address = '';
-let context: BrowserContext;
 let page: Page;
-let errors: string[] = [];
 
 beforeAll(async () => {
-  if (!isInstalled('chromium')) return;
-  place = mkdtempSync(join(tmpdir(), 'otel-hooks-page-'));
-  const tarball = packInto(place, { PATH: process.env.PATH, HOME: place });
-  execFileSync('tar', ['-xzf', tarball, '-C', place]);
-  program = join(place, 'package', 'dist', 'otel-hooks.cjs');
-  const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
-  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const found = await Installed.packed();
+  if (found !== undefined) installed = found;
 });
-afterAll(async () => {
-  await browser?.close();
-  if (place !== '') rmSync(place, { recursive: true, force: true });
-});
+afterAll(() => installed?.close());
 
 beforeEach(context => {
   needs(context, 'chromium', 'tar');
-  home = mkdtempSync(join(place, 'home-'));
-  errors = [];
+  home = installed.home();
 });
-afterEach(async () => {
-  await context?.close();
-  await stop();
-});
-
-const environment = () => ({ PATH: process.env.PATH, HOME: home, OTEL_HOOKS_STATE_DIR: join(home, 'state') });
+afterEach(() => installed?.reset());
 
 async function start(...words: string[]): Promise<void> {
-  const args = [program, 'view', '--no-open', '--json', ...words];
-  server = spawn(process.execPath, args, { env: environment(), cwd: home, stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  for await (const part of server.stdout ?? []) {
-    text += String(part);
-    if (text.includes('\n')) break;
-  }
-  address = JSON.parse(text).address;
+  address = await installed.serve(home, ...words);
 }
 
-async function stop(): Promise<void> {
-  if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
-  const over = once(server, 'exit');
-  server.kill('SIGKILL');
-  await over;
-}
-
-async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
-  context = await browser.newContext({ viewport: { width: 1_400, height: 900 }, ...options });
-  page = await context.newPage();
-  page.on('pageerror', error => errors.push(error.message));
-  page.on('dialog', dialog => errors.push(`dialog ${dialog.message()}`));
-  await page.goto(address);
+async function open(options: Parameters<Installed['open']>[1] = {}): Promise<Page> {
+  page = await installed.open(address, options);
   return page;
 }
 
-function run(input: string, ...words: string[]): void {
-  const done = spawnSync(process.execPath, [program, ...words], { env: environment(), cwd: home, input });
-  expect(done.status, String(done.stderr)).toBe(0);
-}
-
 function hook(fields: object): void {
-  run(JSON.stringify({ session_id: 'live-session', cwd: home, ...fields }), 'hook', '--tool', 'claude-code');
+  const input = JSON.stringify({ session_id: 'live-session', cwd: home, ...fields });
+  installed.run(home, input, 'hook', '--tool', 'claude-code');
 }
 
-const deliver = (): void => run('', 'deliver', '--wait', '1s');
-
-/** Writes a journal as a delivery would. */
-function journal(session: string, events: readonly Event[]): string {
-  const key = Buffer.from(session.padEnd(16, '0').slice(0, 16)).toString('hex');
-  const store = openStore({ folder: join(home, 'state'), access: 'own' });
-  store.commit({ journal: [{ key, lines: events.map(each => `${JSON.stringify(each)}\n`).join('') }] });
-  store.close();
-  return key;
-}
+const deliver = (): string => installed.run(home, '', 'deliver', '--wait', '1s');
+const journal = (session: string, events: readonly Event[]): string => writeJournal(home, session, events);
 
 const event = (session: string, n: number, type: string, data: object, facts: object = {}): Event =>
   ({
@@ -126,6 +75,12 @@ function worked(session: string, actions: number, tool = 'Bash'): Event[] {
 }
 
 const rows = () => page.locator('.row');
+
+/** Keeps a picture for the docs with OTEL_HOOKS_PICTURES=write: `npm run pictures:page`. */
+async function picture(name: string, fullPage = false): Promise<void> {
+  if (process.env.OTEL_HOOKS_PICTURES !== 'write') return;
+  await page.screenshot({ path: join(import.meta.dirname, '..', '..', 'docs', 'images', name), fullPage });
+}
 
 /** The rules of axe that the page violates. */
 async function violations(): Promise<string[]> {
@@ -170,7 +125,7 @@ describe('a machine where only transcripts exist', () => {
     expect(await line.count()).toBe(1);
     expect(await line.innerText()).toMatch(/told.*claude-code.*\$0\.\d{4}.*claude-sonnet-4-5/s);
     await page.getByText('The import is done.').waitFor();
-    expect(errors).toEqual([]);
+    expect(installed.errors).toEqual([]);
   });
 });
 
@@ -189,13 +144,34 @@ describe('access', () => {
     await start();
     await open();
     await page.locator('table.sessions').waitFor();
-    const second = await browser.newContext();
-    const other = await second.newPage();
-    await other.goto(new URL('/', address).href);
+    const other = await installed.open(new URL('/', address).href);
     await other.getByText('No access').waitFor();
     await other.goto(address);
     await other.locator('table.sessions').waitFor();
-    await second.close();
+  });
+
+  it('after a restart of the server, the old page asks for the new link, which works', async () => {
+    journal('a-session', worked('a-session', 1));
+    await start('--port', '0');
+    await open();
+    await page.locator('table.sessions').waitFor();
+    const { port } = new URL(address);
+    await installed.stop();
+    await start('--port', port);
+    await page.getByRole('alert').getByText('This link is not valid, or no longer valid').waitFor();
+    await page.goto(address);
+    await page.locator('table.sessions').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  it('an unknown session has a sentence and a next step', async () => {
+    journal('a-session', worked('a-session', 1));
+    await start();
+    address += '#/session/none';
+    await open();
+    await page.getByRole('alert').getByText('No session has this id on this machine').waitFor();
+    await page.getByRole('link', { name: 'all sessions' }).click();
+    await page.locator('table.sessions').waitFor();
   });
 
   it('a page whose server was killed keeps its data and says what to do', async () => {
@@ -203,7 +179,7 @@ describe('access', () => {
     await start();
     await open();
     await page.locator('table.sessions').waitFor();
-    await stop();
+    await installed.stop();
     await page.getByRole('alert').getByText('The server of this page has stopped.').waitFor();
     expect(await page.locator('table.sessions tbody tr').count()).toBe(1);
   });
@@ -222,7 +198,35 @@ describe('a session', () => {
     deliver();
     await page.getByRole('treeitem', { name: /Bash/ }).waitFor();
     expect(await rows().count()).toBeGreaterThan(before);
-    expect(errors).toEqual([]);
+    expect(installed.errors).toEqual([]);
+  });
+
+  it('follows the newest entry unless the reader has scrolled away', async () => {
+    const s = new Script('growing', '2026-03-01T10:00:00.000Z').start(0);
+    s.add(1, 'Prompt.Submitted', {}, { turn: 't1' });
+    for (let i = 0; i < 100; i += 1) s.action(2 + i, 0.5, 'Bash');
+    journal('growing', s.events);
+    await start('growing');
+    await open();
+    const tree = page.getByRole('tree');
+    await rows().first().waitFor();
+    const atEnd = (): Promise<boolean> =>
+      tree.evaluate(box => box.scrollTop + box.clientHeight >= box.scrollHeight - 24);
+    const grow = async (): Promise<void> => {
+      const before = await tree.evaluate(box => box.scrollHeight);
+      const had = s.events.length;
+      for (let i = 0; i < 5; i += 1) s.action(200 + had + i, 0.5, 'Bash');
+      journal('growing', s.events.slice(had));
+      await expect.poll(() => tree.evaluate(box => box.scrollHeight)).toBeGreaterThan(before);
+    };
+    await expect.poll(atEnd).toBe(true);
+    await grow();
+    await expect.poll(atEnd).toBe(true);
+    await tree.evaluate(box => {
+      box.scrollTop = 100;
+    });
+    await grow();
+    expect(await tree.evaluate(box => box.scrollTop)).toBe(100);
   });
 
   it('shows the attributes of a span, and has an address for it', async () => {
@@ -236,7 +240,7 @@ describe('a session', () => {
     await page.reload();
     await page.locator('.details').getByText('gen_ai.tool.name').first().waitFor();
     expect(await page.locator('.row.selected').count()).toBe(1);
-    expect(errors).toEqual([]);
+    expect(installed.errors).toEqual([]);
   });
 
   it('can be read with the keyboard alone', async () => {
@@ -263,7 +267,7 @@ describe('a session', () => {
     await page.keyboard.press('+');
     await page.keyboard.press('0');
     expect(await page.locator('.row.selected').count()).toBe(1);
-    expect(errors).toEqual([]);
+    expect(installed.errors).toEqual([]);
   });
 
   it('shows hostile names as text', async () => {
@@ -281,28 +285,139 @@ describe('a session', () => {
     await page.locator('.details').getByText('gen_ai.tool.name').first().waitFor();
     expect(await page.locator('#page img, #page script').count()).toBe(0);
     expect(await page.locator('#page').innerText()).not.toContain('\u202e');
-    expect(errors).toEqual([]);
+    expect(installed.errors).toEqual([]);
+  });
+});
+
+describe('a session with everything', () => {
+  const start1 = '2026-03-01T09:30:00.000Z';
+  beforeEach(() => {
+    journal('c0ffee11-checkout', checkout('c0ffee11-checkout', start1));
+    journal('c0ffee22-resumed', resumed('c0ffee22-resumed', '2026-03-02T08:00:00.000Z', 'c0ffee11-checkout'));
   });
 
-  it('with 10,000 spans keeps a few rows in the document while it scrolls', async () => {
-    journal('large', worked('large', 10_000));
-    await start('large');
+  it('answers what it cost, where its time went, what failed, and who denied what', async () => {
+    await start('c0ffee11-checkout');
+    await open({ timezoneId: 'Asia/Tokyo' });
+    const card = (name: RegExp) => page.getByRole('region', { name });
+    await card(/^Cost: \$1\.26/)
+      .getByText('claude-sonnet-4-5: $1.26 for 15 responses')
+      .waitFor();
+    await card(/^Time: 10 min 20 s/)
+      .getByText('1 min 16 s waiting for a person')
+      .waitFor();
+    expect(
+      await card(/^Failures: 3/)
+        .getByRole('listitem')
+        .count(),
+    ).toBe(3);
+    const denied = card(/^Denials: 1/).getByRole('listitem');
+    expect(await denied.innerText()).toMatch(/Bash \(git\) denied by policy \(rule, managed settings\)/);
+    // The viewer's time zone, with UTC on hover.
+    const time = denied.locator('time');
+    expect([await time.innerText(), await time.getAttribute('title')]).toEqual([
+      '18:38:21',
+      '2026-03-01T09:38:21.000Z (UTC)',
+    ]);
+    await denied.getByRole('button').click();
+    await page.locator('.row.selected').getByText('Bash (git)').waitFor();
+    await page.locator('.details').getByText('Denied by policy (rule, managed settings).').waitFor();
+    await page.setViewportSize({ width: 1_400, height: 1_000 });
+    await page.evaluate('scrollTo(0, 0)');
+    await picture('view-session.png');
+    expect(installed.errors).toEqual([]);
+  });
+
+  it('is one session with its continuation of the next day, whose pause the waterfall shortens', async () => {
+    await start();
+    await open();
+    const line = page.locator('table.sessions tbody tr');
+    await line.first().waitFor();
+    expect(await line.count()).toBe(1);
+    await line.getByRole('link').click();
+    await page.getByText('This session was resumed once under another id').waitFor();
+    await page.getByText(/33 rows, .* 22 h \d+ min without work left out/).waitFor();
+    const bars = await page
+      .locator('.row .bar-turn')
+      .evaluateAll(all => all.map(each => each.getBoundingClientRect().width));
+    expect(Math.min(...bars)).toBeGreaterThan(20);
+  });
+
+  it('shows context, compactions, commits, budgets, loops and policy below the waterfall', async () => {
+    await start('c0ffee11-checkout');
+    await open();
+    await page.getByText('the most were 171,000 (86 %). 1 compaction.').waitFor();
+    expect(await page.locator('line.compaction').count()).toBe(1);
+    await page.getByRole('region', { name: 'Table of turns' }).getByText('$0.6522').waitFor();
+    const events = await page.getByRole('region', { name: 'Events' }).innerText();
+    for (const text of [
+      'Commit 9f31c2a7d0b1',
+      'Policy.Blocked protected-branches',
+      'Retry.Loop.Detected',
+      'Context.Compaction',
+    ])
+      expect(events).toContain(text);
+    await page.getByText('The journal holds no content').waitFor();
+  });
+
+  it('stays without a sideways scroll bar from 320 to 2,560 pixels, and prints its rows', async () => {
+    await start('c0ffee11-checkout');
     await open();
     await rows().first().waitFor();
-    await page.getByText(/^10\d{3} rows/).waitFor();
-    const tree = page.getByRole('tree');
-    for (const share of [0.3, 0.6, 1, 0]) {
-      await tree.evaluate((box, at) => {
-        box.scrollTop = box.scrollHeight * at;
-      }, share);
-      await expect.poll(() => page.locator('.row').count()).toBeGreaterThan(10);
-      expect(await rows().count()).toBeLessThan(120);
+    for (const width of [320, 768, 1_400, 2_560]) {
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(wide, `${width} pixels`).toBeLessThanOrEqual(width);
     }
-    await tree.focus();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('End');
-    await page.locator('.row.selected').waitFor();
-    expect(errors).toEqual([]);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('.tools').isVisible()).toBe(false);
+    expect(await rows().first().isVisible()).toBe(true);
+  });
+
+  it('is one file that opens offline, and without scripts shows the tree', async () => {
+    const file = join(home, 'session.html');
+    installed.run(home, '', 'show', 'c0ffee11', '--html', file);
+    address = pathToFileURL(file).href;
+    await open({ offline: true });
+    await page
+      .getByRole('treeitem', { name: /Bash \(git\)/ })
+      .first()
+      .click();
+    await page.locator('.details').getByText('gen_ai.tool.name').first().waitFor();
+    expect(await violations()).toEqual([]);
+    await open({ offline: true, javaScriptEnabled: false });
+    expect(await page.locator('pre').textContent()).toContain('execute_tool Bash (git)');
+    expect(installed.errors).toEqual([]);
+  });
+});
+
+describe('the list', () => {
+  beforeEach(() => {
+    for (const [i, agent] of ['codex', 'cursor', 'codex'].entries())
+      journal(`${i}${i}${i}0-${agent}`, small(`${i}${i}${i}0-${agent}`, `2026-03-0${i + 1}T10:00:00.000Z`, agent, i));
+  });
+
+  it('filters, sorts and groups, and its totals are those of the listed sessions', async () => {
+    await start();
+    await open();
+    const lines = page.locator('table.sessions tbody tr');
+    await expect.poll(() => lines.count()).toBe(3);
+    await page.locator('select').nth(0).selectOption('codex');
+    await expect.poll(() => lines.count()).toBe(2);
+    const cost = async (): Promise<string> =>
+      page.getByText('cost', { exact: true }).locator('..').locator('dd').innerText();
+    expect(await cost()).toBe('$0.3402');
+    await page.locator('select').nth(0).selectOption('');
+    await page.locator('select').nth(3).selectOption('agent');
+    await page.getByRole('row', { name: /codex — 2 sessions, \$0\.3402/ }).waitFor();
+    await page.getByLabel('Search').fill('no such session');
+    await page.getByText('No session fits these filters.').waitFor();
+    await page.getByLabel('Search').fill('cursor');
+    await expect.poll(() => lines.count()).toBe(2);
+    await page.getByLabel('Search').fill('');
+    await page.getByText('Cost by day').click();
+    await picture('view-list.png');
+    expect(await page.locator('.calendar .day').count()).toBe(84);
   });
 });
 
@@ -321,6 +436,6 @@ describe.each(['light', 'dark'] as const)('in %s mode', colorScheme => {
       await page.locator('.details').getByText('gen_ai.tool.name').first().waitFor();
       expect(await violations()).toEqual([]);
     }
-    expect(errors).toEqual([]);
+    expect(installed.errors).toEqual([]);
   });
 });

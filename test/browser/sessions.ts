@@ -54,7 +54,8 @@ export class Script {
   end(at: number): Event[] {
     this.add(at, 'Session.End', { end_reason: 'exit' });
     const calls = new Set(this.events.map(each => factsOf(each)?.call).filter(call => call !== undefined));
-    const spans = ['turn:t1:0', 'turn:t2:0', 'subagent:reviewer:0', 'session:0'];
+    const turns = new Set(this.events.map(each => factsOf(each)?.turn).filter(turn => turn !== undefined));
+    const spans = [...[...turns].map(turn => `turn:${turn}:0`), 'subagent:reviewer:0', 'session:0'];
     for (const of of [...[...calls].map(call => `action:${call}`), ...spans])
       this.add(at, 'vendor.otel-hooks.Settled', { of, reason: 'read' });
     return this.events;
