@@ -31,7 +31,7 @@ export const noChoice: Choice = {
   isAscending: false,
 };
 
-export function tokensOf({ input, output }: SessionRow): number | undefined {
+function tokensOf({ input, output }: SessionRow): number | undefined {
   return input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
 }
 
@@ -114,18 +114,16 @@ export function grouped(rows: readonly SessionRow[], by: Grouping): Map<string, 
   return groups;
 }
 
-/** The cost of each day, oldest first, without gaps, at most the last twelve weeks. */
-export function costByDay(
-  rows: readonly SessionRow[],
-  nowMs: number,
-): { day: string; costUsd: number; sessions: number }[] {
+/** The cost of each day, oldest first, without gaps: the twelve weeks up to the newest of these sessions. */
+export function costByDay(rows: readonly SessionRow[]): { day: string; costUsd: number; sessions: number }[] {
+  const lastMs = rows.reduce((last, { firstMs }) => Math.max(last, firstMs), 0);
   const days = new Map<string, { costUsd: number; sessions: number }>();
   for (const row of rows) {
     const found = days.get(day(row.firstMs)) ?? { costUsd: 0, sessions: 0 };
     days.set(day(row.firstMs), { costUsd: found.costUsd + (costOf(row) ?? 0), sessions: found.sessions + 1 });
   }
   return Array.from({ length: CALENDAR_DAYS }, (_, i) => {
-    const at = new Date(nowMs);
+    const at = new Date(lastMs);
     at.setDate(at.getDate() - (CALENDAR_DAYS - 1 - i));
     const name = day(at.getTime());
     return { day: name, ...(days.get(name) ?? { costUsd: 0, sessions: 0 }) };

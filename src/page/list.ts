@@ -15,7 +15,6 @@ import {
   noChoice,
   type SortKey,
   type Totals,
-  tokensOf,
   totalsOf,
 } from './groups.ts';
 import { ImportOffer } from './import-offer.ts';
@@ -185,19 +184,20 @@ function Summary({ totals }: { totals: Totals }): JSX.Element {
   );
 }
 
-function Calendar({ rows }: { rows: readonly SessionRow[] }): JSX.Element {
-  const days = costByDay(rows, Date.now());
+function Calendar({ rows }: { rows: readonly SessionRow[] }): JSX.Element | null {
+  const days = costByDay(rows);
+  if (rows.length === 0) return null;
   const highest = Math.max(...days.map(({ costUsd }) => costUsd), 0.000001);
   return h(
     'details',
     { class: 'calendar' },
-    h('summary', null, 'Cost by day'),
+    h('summary', null, `Cost by day, ${days[0]?.day} to ${days.at(-1)?.day}`),
     h(
       'ol',
       null,
       ...days.map(({ day, costUsd, sessions }) => {
         const step = sessions === 0 ? 0 : 1 + Math.min(3, Math.floor((costUsd / highest) * 4));
-        const text = `${day}: ${dollars(costUsd)}, ${sessions} sessions`;
+        const text = `${day}: ${dollars(costUsd)}, ${sessions} ${sessions === 1 ? 'session' : 'sessions'}`;
         return h('li', { key: day, class: `day day-${step}`, title: text }, h('span', { class: 'hidden' }, text));
       }),
     ),
@@ -217,7 +217,9 @@ const columns: readonly [label: string, sort: SortKey | undefined][] = [
   ['failed', 'failed'],
   ['denied', 'denied'],
   ['risk', undefined],
-  ['tokens', 'tokens'],
+  ['in', 'tokens'],
+  ['cached', undefined],
+  ['out', undefined],
   ['state', undefined],
 ];
 
@@ -268,7 +270,7 @@ const GroupHead = ({ name, totals }: { name: string; totals: Totals }): JSX.Elem
       'th',
       { scope: 'colgroup', colSpan: columns.length },
       h(Foreign, null, name),
-      ` — ${count(totals.sessions)} sessions, ${dollars(totals.costUsd)}, ${count(totals.counts.actions)} actions, ${count(totals.counts.failed)} failed`,
+      ` — ${count(totals.sessions)} ${totals.sessions === 1 ? 'session' : 'sessions'}, ${dollars(totals.costUsd)}, ${count(totals.counts.actions)} actions, ${count(totals.counts.failed)} failed`,
     ),
   );
 
@@ -310,7 +312,9 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
     h('td', { class: 'number' }, bad(row.failed)),
     h('td', { class: 'number' }, bad(row.denied)),
     h('td', null, row.risk === undefined ? '–' : h(Mark, { kind: riskKind(row.risk) }, row.risk)),
-    h('td', { class: 'number', title: tokenTitle(row) }, short(tokensOf(row))),
+    h('td', { class: 'number', title: tokenTitle(row) }, short(row.input)),
+    h('td', { class: 'number' }, short(row.cacheRead)),
+    h('td', { class: 'number' }, short(row.output)),
     h(
       'td',
       null,

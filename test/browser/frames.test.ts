@@ -235,6 +235,8 @@ describe(`a list of ${SESSIONS} sessions`, () => {
       `server: ${residentMb(pid).toFixed(0)} MB, ${idle.toFixed(0)} ms of CPU a second with an open page`,
     ];
     console.log(text.join('; '));
+    // The limits are those of 2,000 sessions; a larger number is only measured.
+    if (SESSIONS > 2_000) return;
     expect(ratio).toBeLessThan(MOST_RATIO);
     expect(idle).toBeLessThan(20);
     expect(residentMb(pid)).toBeLessThan(200);

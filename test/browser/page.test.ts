@@ -415,9 +415,10 @@ describe('the list', () => {
     await page.getByLabel('Search').fill('cursor');
     await expect.poll(() => lines.count()).toBe(2);
     await page.getByLabel('Search').fill('');
-    await page.getByText('Cost by day').click();
+    await page.getByText('Cost by day, ').click();
     await picture('view-list.png');
     expect(await page.locator('.calendar .day').count()).toBe(84);
+    expect(await page.locator('.calendar .day:not(.day-0)').count()).toBe(3);
   });
 });
 

@@ -52,9 +52,10 @@ describe('the list', () => {
   });
 
   it('has a day without a gap for twelve weeks', () => {
-    const days = costByDay(rows, Date.parse('2026-03-31T12:00:00Z'));
+    const days = costByDay(rows);
     expect(days).toHaveLength(84);
     expect(new Set(days.map(({ day }) => day)).size).toBe(84);
+    expect(days.at(-1)).toMatchObject({ costUsd: 5, sessions: 4 });
   });
 });
 
