@@ -27,7 +27,7 @@ function by(title: string, label: string, empty: string): Panel {
     { expr: aWeekBefore(COST, label, named), name: 'A week before', unit: 'currencyUSD' },
     {
       expr: `${whole(COST, label, named)} / (${whole(COMMITS, label, named)} > 0)`,
-      name: 'Cost per commit',
+      name: 'Per commit',
       unit: 'currencyUSD',
     },
     { expr: whole('agent_hooks_session_started_total', label, named), name: 'Sessions' },

@@ -2,6 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
+/** A busy machine needs that long to draw a dashboard. */
+export const BUSY_MS = 60_000;
+
 export function launched(): Promise<Browser> {
   const executablePath = execFileSync('sh', ['-c', 'command -v chromium || command -v chromium-browser'], {
     encoding: 'utf8',
@@ -23,6 +26,6 @@ const ALL_DRAWN = `[...document.querySelectorAll('[data-testid^="${PANEL}"]')].e
 /** Waits until each panel in view shows more than its title. An empty panel shows the reason. */
 export async function drawn(page: Page): Promise<void> {
   await page.locator(`[data-testid^="${PANEL}"]`).first().waitFor();
-  await page.waitForFunction(ALL_DRAWN, undefined, { timeout: 60_000 });
+  await page.waitForFunction(ALL_DRAWN, undefined, { timeout: BUSY_MS });
   await settled(page);
 }

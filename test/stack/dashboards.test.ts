@@ -242,11 +242,46 @@ test('numbers on dashboards are correct, also for a short session and after a si
     ['otel-hooks-fleet', 'Sessions', 2, 3],
     ['otel-hooks-fleet', 'Prompts', 2, 4],
     ['otel-hooks-fleet', 'Actions', 5, 11],
+    ['otel-hooks-fleet', 'Failure rate', 0, 0],
     ['otel-hooks-tokens', 'Output', 350 * responses(5, 2), 350 * responses(11, 4)],
+    ['otel-hooks-tokens', 'Input', 24_940 * responses(5, 2), 24_940 * responses(11, 4)],
   ] as const) {
     await eventually(number(uid, title, '1h'), value => value === all);
     await eventually(number(uid, title, '5m'), value => value === late);
   }
+});
+
+test('numbers of one session are correct', async () => {
+  const of = 'counted-session';
+  const counted = new Machine(stack.program, { provider: 'otlp', service_name: of, otlp: { endpoint } });
+  machines.push(counted);
+  const one = worked(counted, { turns: 2, calls: 3, command: 'npm run broken', isFailing: true });
+  worked(counted, { turns: 1, calls: 5 });
+  await counted.deliver();
+  for (const [title, value] of [
+    ['Prompts', 2],
+    ['Actions', 6],
+    ['Failed', 6],
+    ['Output', 350 * 8],
+    ['Input', 24_940 * 8],
+  ] as const) {
+    const query = queries.find(each => each.uid === 'otel-hooks-session' && each.title === title);
+    if (query === undefined) throw new Error(`no panel ${title}`);
+    const text = filled(query.text.replaceAll('$session', one));
+    const shown = async (): Promise<number | undefined> => numbersIn(await framesOf(stack, query.target, text))[0];
+    await eventually(shown, number => number === value);
+  }
+});
+
+test('the cost per commit is the cost of a session that made one commit', async () => {
+  const valueOf = async (column: string): Promise<number> => {
+    const query = queries.find(each => each.title === 'By repository' && each.column === column);
+    if (query === undefined) throw new Error(`no column ${column}`);
+    return Math.max(...numbersIn(await framesOf(stack, query.target, filled(query.text.replace('$team', 'payments')))));
+  };
+  const [cost, perCommit] = [await valueOf('A'), await valueOf('C')];
+  expect(cost).toBeGreaterThan(0);
+  expect(perCommit).toBeCloseTo(cost, 6);
 });
 
 const pages = join(import.meta.dirname, '../../docs');

@@ -3,7 +3,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { boards } from '../../grafana/dashboards.ts';
 import { eventually, lines, search } from './backends.ts';
-import { drawn, launched, settled } from './browser.ts';
+import { BUSY_MS, drawn, launched, settled } from './browser.ts';
 import { Machine } from './machine.ts';
 import { worked } from './working-day.ts';
 
@@ -46,7 +46,7 @@ async function opened(path: string, width: number): Promise<{ page: Page; errors
     if (message.type() === 'error') errors.push(message.text());
   });
   page.on('pageerror', error => errors.push(error.message));
-  await page.goto(`${stack.grafana}${path}`, { waitUntil: 'networkidle', timeout: 60_000 });
+  await page.goto(`${stack.grafana}${path}`, { waitUntil: 'networkidle', timeout: BUSY_MS });
   return { page, errors };
 }
 
@@ -58,7 +58,7 @@ describe.each([1_600, 1_000])('%d pixels wide', width => {
     const choice = uid === 'otel-hooks-session' ? `&var-session=${session}&var-trace=${trace}` : '';
     const { page, errors } = await opened(`/d/${uid}?from=now-1h&to=now${choice}&kiosk`, width);
     const titles = rows.flatMap(({ panels }) => panels.map(({ title }) => title));
-    for (const title of titles) await page.getByText(title, { exact: true }).first().waitFor({ timeout: 20_000 });
+    for (const title of titles) await page.getByText(title, { exact: true }).first().waitFor({ timeout: BUSY_MS });
     await drawn(page);
     // The corner of a panel whose query failed.
     expect(await page.locator('[aria-label="Panel status"], .panel-info-corner--error').count()).toBe(0);
@@ -80,7 +80,7 @@ async function follow(page: Page, panel: string, title: string, value: string, t
     .getByTitle(title, { exact: true })
     .filter({ hasText: value })
     .first();
-  await link.waitFor();
+  await link.waitFor({ timeout: BUSY_MS });
   await settled(page);
   await link.click();
   await page.waitForURL(there);

@@ -6,8 +6,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { eventually, samples, search } from './backends.ts';
-import { drawn, launched, settled } from './browser.ts';
+import { eventually, lines, samples, search } from './backends.ts';
+import { BUSY_MS, drawn, launched, settled } from './browser.ts';
+import { Machine } from './machine.ts';
 import { playSampleDay } from './sample-day.ts';
 
 const stack = inject('stack');
@@ -15,16 +16,38 @@ const folder = join(import.meta.dirname, '..', '..', 'docs', 'images');
 const isWritten = process.env.OTEL_HOOKS_PICTURES === 'write';
 /** The greatest size of a picture in the docs. */
 const MOST_BYTES = 300_000;
+/** The responses of the most expensive session: each of its actions has one, and each turn has one more. */
+const RESPONSES = 24;
 let browser: Browser;
-let session = '';
-let trace = '';
+interface Seen {
+  session: string;
+  trace: string;
+}
+let dearest: Seen;
+/** The session of README. */
+let demonstrated: Seen;
+
+/** A session with its trace, once Tempo finds it. */
+async function seen(session: string): Promise<Seen> {
+  const found = await eventually(
+    () => search(stack, `{ span.session.id = "${session}" }`),
+    traces => traces.length > 0,
+  );
+  return { session, trace: found[0] ?? '' };
+}
 
 beforeAll(async () => {
-  ({ dearest: session } = await playSampleDay(stack.program, stack.collector));
-  [trace = ''] = await eventually(
-    () => search(stack, `{ span.session.id = "${session}" }`),
-    found => found.length > 0,
+  dearest = await seen((await playSampleDay(stack.program, stack.collector)).dearest);
+  // The page asks again only after half a minute, so the cost of each response must be there before.
+  const priced = `{service_name="claude-code"} | session_id="${dearest.session}" | agent_hooks_cost_usd!=""`;
+  await eventually(
+    () => lines(stack, priced),
+    found => found.length >= RESPONSES,
   );
+  const machine = new Machine(stack.program, {});
+  const { out } = await machine.cli('demo', '--otlp', stack.collector);
+  machine.remove();
+  demonstrated = await seen(/session\.id = (\S+)/.exec(out)?.[1] ?? out);
   await eventually(
     () => samples(stack, 'agent_hooks_decisions_total{agent_hooks_decision_outcome="deny"}'),
     found => found.length > 0,
@@ -40,7 +63,7 @@ test.each([
   { file: 'fleet', path: () => `/d/otel-hooks-fleet?${RANGE}`, height: 1_290 },
   {
     file: 'session',
-    path: () => `/d/otel-hooks-session?${RANGE}&var-session=${session}&var-trace=${trace}`,
+    path: () => `/d/otel-hooks-session?${RANGE}&var-session=${demonstrated.session}&var-trace=${demonstrated.trace}`,
     height: 1_560,
   },
   { file: 'decisions', path: () => `/d/otel-hooks-decisions?${RANGE}`, height: 1_070 },
@@ -63,11 +86,11 @@ test('on the first page, one click leads to the most expensive session and to wh
   await page.goto(stack.grafana);
   const first = (panel: string): Locator =>
     page.getByTestId(`data-testid Panel header ${panel}`).getByRole('row').nth(1);
-  const dearest = first('Most expensive sessions').getByRole('link');
-  await dearest.waitFor();
+  const link = first('Most expensive sessions').getByRole('link').filter({ hasText: dearest.session });
+  await link.waitFor({ timeout: BUSY_MS });
   await settled(page);
-  await dearest.click();
-  await page.waitForURL(new RegExp(`var-session=${session}&var-trace=${trace}`));
+  await link.click();
+  await page.waitForURL(new RegExp(`var-session=${dearest.session}&var-trace=${dearest.trace}`));
   await drawn(page);
   expect(await first('Longest actions').innerText()).toMatch(/^2\.35 min/);
   expect(await first('Riskiest actions').innerText()).toMatch(/critical\s+allow\s+user\s.*Bash git/s);

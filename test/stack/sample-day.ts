@@ -64,7 +64,8 @@ export async function playSampleDay(program: string, endpoint: string): Promise<
     const machine = new Machine(program, {
       provider: 'otlp',
       attributes: { 'service.namespace': 'shop', 'deployment.environment.name': 'laptops' },
-      metrics: { include: ['vcs.repository.name', 'vcs.ref.head.name'] },
+      metrics: { include: ['vcs.repository.name', 'vcs.ref.head.name', 'user.id'] },
+      content: { user: 'hash' },
       otlp: { endpoint },
     });
     machine.repository(`https://git.example/shop/${name}.git`, name === 'web' ? 'main' : 'faster-search');
