@@ -24,20 +24,31 @@ interface Seen {
   trace: string;
 }
 let dearest: Seen;
+/** Ended three quarters of an hour ago. */
+let oldest: Seen;
 /** The session of README. */
 let demonstrated: Seen;
 
-/** A session with its trace, once Tempo finds it. */
+/** A session with its trace, which its records name. Tempo searches in old traces only after it has written them out. */
 async function seen(session: string): Promise<Seen> {
-  const found = await eventually(
+  const records = await eventually(
+    () => lines(stack, `{service_name="claude-code"} | session_id="${session}"`),
+    found => found.length > 0,
+  );
+  return { session, trace: records[0]?.labels.trace_id ?? '' };
+}
+
+/** Tempo finds a trace by a search. */
+const isFound = ({ session }: Seen): Promise<unknown> =>
+  eventually(
     () => search(stack, `{ span.session.id = "${session}" }`),
     traces => traces.length > 0,
   );
-  return { session, trace: found[0] ?? '' };
-}
 
 beforeAll(async () => {
-  dearest = await seen((await playSampleDay(stack.program, stack.collector)).dearest);
+  const played = await playSampleDay(stack.program, stack.collector);
+  dearest = await seen(played.dearest);
+  oldest = await seen(played.sessions[0] ?? '');
   // The page asks again only after half a minute, so the cost of each response must be there before.
   const priced = `{service_name="claude-code"} | session_id="${dearest.session}" | agent_hooks_cost_usd!=""`;
   await eventually(
@@ -48,6 +59,7 @@ beforeAll(async () => {
   const { out } = await machine.cli('demo', '--otlp', stack.collector);
   machine.remove();
   demonstrated = await seen(/session\.id = (\S+)/.exec(out)?.[1] ?? out);
+  await isFound(demonstrated);
   await eventually(
     () => samples(stack, 'agent_hooks_decisions_total{agent_hooks_decision_outcome="deny"}'),
     found => found.length > 0,
@@ -64,12 +76,13 @@ test.each([
   {
     file: 'session',
     path: () => `/d/otel-hooks-session?${RANGE}&var-session=${demonstrated.session}&var-trace=${demonstrated.trace}`,
-    height: 1_560,
+    width: 1_100,
+    height: 1_940,
   },
   { file: 'decisions', path: () => `/d/otel-hooks-decisions?${RANGE}`, height: 1_070 },
   { file: 'teams', path: () => `/d/otel-hooks-teams?${RANGE}`, height: 1_100 },
-])('the picture of $file is taken and small', async ({ file, path, height }) => {
-  const page = await browser.newPage({ viewport: { width: 1_280, height } });
+])('the picture of $file is taken and small', async ({ file, path, width = 1_280, height }) => {
+  const page = await browser.newPage({ viewport: { width, height } });
   await page.goto(`${stack.grafana}${path()}`);
   await drawn(page);
   const picture = await page.screenshot();
@@ -95,5 +108,13 @@ test('on the first page, one click leads to the most expensive session and to wh
   expect(await first('Longest actions').innerText()).toMatch(/^2\.35 min/);
   expect(await first('Riskiest actions').innerText()).toMatch(/critical\s+allow\s+user\s.*Bash git/s);
   expect(await first('Failures').innerText()).toMatch(/Action\.After Bash npm .*failed exit 1 141000ms/);
+  await page.close();
+});
+
+test('an old trace is drawn, also while the range ends long after it', async () => {
+  const page = await browser.newPage({ viewport: { width: 1_600, height: 2_400 } });
+  await page.goto(`${stack.grafana}/d/otel-hooks-session?from=now-2m&to=now&var-trace=${oldest.trace}`);
+  const panel = page.getByTestId('data-testid Panel header The trace');
+  await panel.getByText('Trace Start:').waitFor({ timeout: BUSY_MS });
   await page.close();
 });
