@@ -274,12 +274,12 @@ test('numbers of one session are correct', async () => {
 });
 
 test('the cost per commit is the cost of a session that made one commit', async () => {
-  const valueOf = async (column: string): Promise<number> => {
+  const columnOf = async (column: string): Promise<number> => {
     const query = queries.find(each => each.title === 'By repository' && each.column === column);
     if (query === undefined) throw new Error(`no column ${column}`);
     return Math.max(...numbersIn(await framesOf(stack, query.target, filled(query.text.replace('$team', 'payments')))));
   };
-  const [cost, perCommit] = [await valueOf('A'), await valueOf('C')];
+  const [cost, perCommit] = [await columnOf('A'), await columnOf('C')];
   expect(cost).toBeGreaterThan(0);
   expect(perCommit).toBeCloseTo(cost, 6);
 });
