@@ -2,6 +2,7 @@
  * Builds what the package ships.
  *
  *   dist/otel-hooks.cjs   the bin: CommonJS, small, because every hook pays for loading it
+ *   dist/run-hook.cjs     the program of `run-hook`: an agent waits for it before a guarded action
  *   dist/cli.js, chunks/  the commands, each loaded when it is called
  *   dist/deliver.js       the process that hooks start: takes the lock, then loads chunks/kicked-program-<hash>.js, one file
  *                         named by its contents, so that an upgrade cannot mix two versions under it
@@ -143,7 +144,15 @@ const bundles = [
     outExtension: { '.js': '.cjs' },
     format: 'cjs',
     minify: true,
-    plugins: [stays({ 'src/cli.ts': './cli.js', 'src/short.ts': './short.cjs' })],
+    plugins: [
+      stays({ 'src/cli.ts': './cli.js', 'src/run-hook/program.ts': './run-hook.cjs', 'src/short.ts': './short.cjs' }),
+    ],
+  },
+  {
+    entryPoints: { 'run-hook': 'src/run-hook/program.ts' },
+    outExtension: { '.js': '.cjs' },
+    format: 'cjs',
+    minify: true,
   },
   { entryPoints: { short: 'src/short.ts' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
   {

@@ -10,6 +10,9 @@ const at = words[0] === 'hook' ? 0 : firstCommand(words);
 if (words[at] === 'hook' && !words.includes('--help') && !words.includes('-h')) {
   // `hook` skips this word too.
   hook(words, `${__dirname}/deliver.js`);
+} else if (words[at] === 'run-hook' && words[at + 1] !== '--help' && words[at + 1] !== '-h') {
+  // Later words can be flags of the user's own command.
+  require('./run-hook/program.ts');
 } else if (!isShort()) {
   import('./cli.ts')
     .then(cli => cli.start(words))

@@ -1,6 +1,7 @@
 /** The commands of the Hook Interchange Format with their help texts. */
 import { exampleAgent } from '../agents/index.ts';
 import type { Command } from './command.ts';
+import { runHook } from './run-hook.ts';
 
 export const commandsOfInterchange: Command[] = [
   {
@@ -58,6 +59,7 @@ export const commandsOfInterchange: Command[] = [
     example: `otel-hooks convert --to ${exampleAgent.id} hook.json`,
     load: () => import('./convert.ts'),
   },
+  runHook,
   {
     name: 'capabilities',
     summary: 'list the capabilities that the hooks of a manifest need, or those that agents support',

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { hookDocumentSchema } from '../../src/interchange/hook-document.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { ours } from '../../src/telemetry/names.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
@@ -18,11 +19,13 @@ import { withProviders } from './providers-page.ts';
 import { checkedVersionsSource, realAgentsPage, withAgents } from './real-agents-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
+import { withEffects } from './run-hook-page.ts';
 import { wrapped } from './wrap.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const openhook = readFileSync(join(root, 'docs', 'openhook.md'), 'utf8');
 const interchange = readFileSync(join(root, 'docs', 'hook-interchange.md'), 'utf8');
+const runHook = readFileSync(join(root, 'docs', 'run-hook.md'), 'utf8');
 const settingUp = readFileSync(join(root, 'docs', 'setting-up.md'), 'utf8');
 const whoDecided = readFileSync(join(root, 'docs', 'who-decided.md'), 'utf8');
 const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
@@ -39,10 +42,18 @@ it.each([
   ['docs/conformance.md', () => withChecks(conformance)],
   ['docs/hook-interchange.md', () => withProviders(interchange)],
   ['docs/openhook.md', () => withLevels(openhook)],
+  ['docs/run-hook.md', () => withEffects(runHook)],
   ['docs/setting-up.md', () => withSettings(settingUp)],
   ['docs/who-decided.md', () => withDecisions(whoDecided)],
 ])('%s is the output of `npm run docs`', async (file, written) => {
   await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
+});
+
+it('docs/hook-document.schema.json is the output of `npm run docs`', async () => {
+  // Lists of words stand on one line, as the formatter writes them.
+  const words = (list: string): string => list.replaceAll(/\s*\n\s*/g, ' ').replaceAll(/\[ | \]/g, each => each.trim());
+  const text = `${JSON.stringify(hookDocumentSchema(), null, 2).replaceAll(/\[[^[\]{}]*\]/g, words)}\n`;
+  await expect(text).toMatchFileSnapshot(join(root, 'docs', 'hook-document.schema.json'));
 });
 
 it('src/agents/checked-versions.ts is the output of `npm run docs`', async () => {

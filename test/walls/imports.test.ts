@@ -208,8 +208,10 @@ const rooms: Readonly<Record<string, Room>> = {
   'cli.ts': { sees: 'all', packages: 'all' },
   'index.ts': { sees: 'all', packages: 'all' },
   'sdk.ts': { sees: ['library'], packages: [] },
-  'bin.ts': { sees: ['hook', 'cli.ts', 'short.ts'], packages: [] },
+  'bin.ts': { sees: ['hook', 'run-hook', 'cli.ts', 'short.ts'], packages: [] },
   'short.ts': { sees: ['hook'], packages: [/^node:(fs|os)$/] },
+  // An agent waits for it before a guarded action: it loads no table that it does not need.
+  'run-hook': { sees: ['lib', 'event', 'agents'], packages: [/^node:(fs|path|child_process)$/] },
 };
 
 /** Folders that only these folders import; the entry points compose the program and are left out. */

@@ -18,6 +18,8 @@ const writers: Readonly<Record<string, string>> = {
   'lib/make-path.ts': 'folders on the way to what its callers write',
   'lib/regular-file.ts': 'nothing: it opens to read, with flags so that a pipe or a link delays nothing',
   'lib/remove-folder.ts': 'temporary folders, for those who made them',
+  'run-hook/payload.ts': 'nothing: standard input opened once more, so that a read does not block',
+  'run-hook/run-hook.ts': 'nothing: its answer, to standard output and standard error',
   'serve/fragment-writer.ts':
     'the HTTP front end: new fragments in the inbox, and a half-written one of its own away again',
   'setup/places.ts': 'the list of places where hooks were written, in the data folder',
