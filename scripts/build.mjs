@@ -11,6 +11,7 @@
  *                         source maps and declarations (types/) for ESM and CommonJS
  *   dist/prices.cjs       prices of models, loaded with the first response that has tokens
  *   dist/re2.cjs          the engine for users' own patterns, loaded with the first pattern
+ *   dist/sql.cjs, sql-wasm.wasm  the engine of `query`, as its package has them
  *   dist/page.json        the page of `otel-hooks view`: its HTML, script and style as texts
  *   dist/otel-hooks.1     the man page; npm links it with the program
  *   dist/samples.json     the agents' payloads that `conformance` replays
@@ -66,6 +67,7 @@ const common = {
     __VERSION__: JSON.stringify(manifest.version),
     __RE2__: JSON.stringify(['./re2.cjs', '../re2.cjs']),
     __PRICES__: JSON.stringify(['./prices.cjs', '../prices.cjs']),
+    __SQL__: JSON.stringify(['./sql.cjs', '../sql.cjs']),
     __PAGE__: JSON.stringify(['./page.json', '../page.json']),
     __SAMPLES__: JSON.stringify(['./samples.json', '../samples.json']),
   },
@@ -192,6 +194,13 @@ for (const bundle of bundles) {
   }
 }
 outputs.set('otel-hooks.cjs', await inlined(outputs.get('otel-hooks.cjs')));
+for (const [name, file] of [
+  ['sql.cjs', 'sql-wasm.js'],
+  ['sql-wasm.wasm', 'sql-wasm.wasm'],
+]) {
+  inputs.add(`node_modules/sql.js/dist/${file}`);
+  outputs.set(name, readFileSync(join(root, 'node_modules/sql.js/dist', file)));
+}
 outputs.set('samples.json', samples());
 outputs.set('page.json', await page());
 for (const [name, text] of declarations()) outputs.set(join('types', name), text);

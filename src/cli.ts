@@ -66,9 +66,8 @@ const safe = (io: Io): Io => ({
 /** Output to a program or a file stays unchanged, byte for byte. On a terminal it is escaped as well. */
 function isDocument(command: Command, { flags }: Words, io: Io): boolean {
   const isSeen = io.isOutTerminal ?? io.isTerminal;
-  return (
-    !isSeen && (command.printsDocument === true || flags['--json'] !== undefined || flags['--format'] !== undefined)
-  );
+  const isData = ['--json', '--csv', '--format'].some(name => flags[name] !== undefined);
+  return !isSeen && (command.printsDocument === true || isData);
 }
 
 /** Flags of all commands may precede the command. */

@@ -32,4 +32,24 @@ export const commandsOfWatching: Command[] = [
     example: 'otel-hooks mcp',
     load: () => import('./mcp.ts'),
   },
+  {
+    name: 'query',
+    summary: 'run an SQL query over sessions, turns, responses, actions, decisions and events',
+    usage: "otel-hooks query 'SQL' [--since 30d] [--csv] [--json] [--limit N] | --schema",
+    notes: [
+      "The dialect is SQLite's; - reads the query from standard input. It reads the journals of this machine into memory, changes",
+      'nothing and sends nothing. A query of sessions alone reads the index only. docs/query.md has ten queries with their output.',
+      'Exits 1 when the query cannot be run, and shows the place.',
+    ],
+    flags: [
+      { name: '--schema', summary: 'list the tables and their columns' },
+      { name: '--since', value: 'TIME', summary: 'only sessions with events since then (12h, 30d, 2026-11-30)' },
+      { name: '--csv', summary: 'print CSV' },
+      { name: '--limit', value: 'N', summary: 'print at most N rows (default 10000; 0 for all)' },
+    ],
+    words: ['SQL'],
+    mostWords: 1,
+    example: "otel-hooks query 'SELECT repository, sum(cost_usd) FROM sessions GROUP BY 1'",
+    load: () => import('./query.ts'),
+  },
 ];

@@ -5,6 +5,7 @@ import { dollars } from '../view/amounts.ts';
 import { usageIn } from '../view/recorded-usage.ts';
 import { type Grouping, groupings, type Question, type Report, type Row, UsageReport } from '../view/usage-report.ts';
 import { flagText, type Io, sinceOf, UsageError, untilOf, type Words } from './command.ts';
+import { csvLine } from './csv.ts';
 import { fittedTable } from './fitted-table.ts';
 import { foldersOf } from './place.ts';
 
@@ -115,7 +116,7 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
   if (format === 'json') return `${JSON.stringify({ v: 1, by, rows, total }, null, 2)}\n`;
   if (format === 'csv') {
     const lines = [all.map(({ name }) => name), ...rows.map(row => all.map(({ plain }) => plain(row) ?? ''))];
-    return lines.map(cells => `${cells.map(quoted).join(',')}\r\n`).join('');
+    return lines.map(csvLine).join('');
   }
   if (rows.length === 0) return 'Nothing happened in that time.\n';
   // Empty columns are left out, except those that name the row.
@@ -132,12 +133,6 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
   const inTable = filled.map((column, i) => ({ ...column, isName: i < by.length, isNumber: i >= by.length }));
   return fittedTable(inTable, shown, io);
 }
-
-/** Prevents that a spreadsheet takes the text for a formula. */
-const quoted = (cell: string | number): string => {
-  const text = typeof cell === 'string' && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-};
 
 /**
  * Names come from unknown authors, and the page is often pasted where Markdown and HTML are rendered. Signs that begin

@@ -167,6 +167,7 @@ const words: { readonly [command: string]: string[][] } = {
     ['--no-open', '--port', BAD],
   ],
   top: [['--once'], ['--tool', BAD]],
+  query: [[BAD], ['SELECT * FROM events, sessions, actions'], ['--schema']],
   // Its answers are in test/mcp.
   mcp: [[BAD]],
   tail: [

@@ -114,7 +114,7 @@ describe('the packed tarball', () => {
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known = [
-      /^dist\/(otel-hooks\.(cjs|1)|cli\.js|deliver\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices)\.cjs|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
+      /^dist\/(otel-hooks\.(cjs|1)|cli\.js|deliver\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices|short|sql)\.cjs|sql-wasm\.wasm|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^grafana\/terraform\/main\.tf$/,
@@ -140,6 +140,9 @@ describe('the packed tarball', () => {
         'dist/library.js.map',
         'dist/re2.cjs',
         'dist/prices.cjs',
+        'dist/short.cjs',
+        'dist/sql.cjs',
+        'dist/sql-wasm.wasm',
         'dist/samples.json',
         'dist/page.json',
         'dist/types/index.d.ts',

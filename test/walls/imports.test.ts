@@ -110,6 +110,10 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     packages: [/^node:(crypto|http)$/],
   },
+  query: {
+    sees: ['lib', 'event', 'assemble', 'journal', 'store', 'view/trial-sessions.ts'],
+    packages: [/^node:(fs|module|path)$/],
+  },
   mcp: {
     sees: ['lib', 'assemble', 'journal', 'store', 'view'],
     packages: [/^@modelcontextprotocol\/sdk\//, /^zod$/],
@@ -216,7 +220,8 @@ const rooms: Readonly<Record<string, Room>> = {
 
 /** Folders that only these folders import; the entry points compose the program and are left out. */
 const seenOnlyBy: Readonly<Record<string, readonly string[]>> = {
-  view: ['commands', 'doctor', 'mcp'],
+  view: ['commands', 'doctor', 'mcp', 'query'],
+  query: ['commands'],
   mcp: ['commands'],
   page: ['view', 'commands'],
   commands: [],
