@@ -86,8 +86,10 @@ function printUnknown() {
   const rows = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n').filter(Boolean) : [];
   const all = rows.map(row => JSON.parse(row));
   for (const agent of agents) {
-    const unknown = [...new Set(all.filter(row => row.agent === agent).flatMap(row => row.unknown))].sort();
-    const found = unknown.length === 0 ? 'nothing unknown' : `${unknown.length} unknown`;
+    const of = all.filter(row => row.agent === agent);
+    const unknown = [...new Set(of.flatMap(row => row.unknown))].sort();
+    const parts = unknown.length === 0 ? 'nothing unknown' : `${unknown.length} unknown`;
+    const found = of.length === 0 ? 'no scenario ran' : `${parts} in ${of.length} scenarios`;
     console.log(`${agent} ${versions[agent]} (checked with ${manifest[agent].version}): ${found}`);
     for (const each of unknown) console.log(`  ${each}`);
   }
