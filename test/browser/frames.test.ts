@@ -11,7 +11,7 @@ import { Script, small, writeJournal } from './sessions.ts';
 
 const FRAME_MS = 1_000 / 60;
 const LONG_TASK_MS = 50;
-/** Measured: 3. */
+/** Measured: 3 to 4. */
 const MOST_RATIO = 20;
 
 let installed: Installed;
@@ -238,7 +238,7 @@ describe(`a list of ${SESSIONS} sessions`, () => {
     // The limits are those of 2,000 sessions; a larger number is only measured.
     if (SESSIONS > 2_000) return;
     expect(ratio).toBeLessThan(MOST_RATIO);
-    expect(idle).toBeLessThan(20);
+    expect(idle).toBeLessThan(40);
     expect(residentMb(pid)).toBeLessThan(200);
   }, 180_000);
 });

@@ -225,14 +225,3 @@ export function small(session: string, start: string, agent: string, n: number):
   s.add(58, 'Agent.Response', { response_length: 90, final: true }, { turn: 't1' });
   return s.end(60);
 }
-
-/** Fills the state folder of this home with sessions before this time. */
-export function writeSessions(home: string, now: number): void {
-  const before = (hours: number): string => new Date(now - hours * 3_600_000).toISOString();
-  writeJournal(home, 'c0ffee11-checkout', checkout('c0ffee11-checkout', before(26)));
-  writeJournal(home, 'c0ffee22-resumed', resumed('c0ffee22-resumed', before(2), 'c0ffee11-checkout'));
-  for (const [i, agent] of ['codex', 'gemini-cli', 'cursor', 'codex', 'claude-code', 'opencode'].entries()) {
-    const id = `${i}a${i}b${i}c0d-${agent}`;
-    writeJournal(home, id, small(id, before(5 + i * 31), agent, i));
-  }
-}
