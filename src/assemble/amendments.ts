@@ -6,7 +6,7 @@ import { AMENDED } from './assemble.ts';
 import { contentWith } from './content.ts';
 import { type At, ends, higher, LONGEST_ACTION_MS } from './current-event.ts';
 import type { ActionSpan } from './finished.ts';
-import { heldSpan, heldTurn, release } from './holding.ts';
+import { heldAction, heldSpan, heldTurn, release } from './holding.ts';
 import { sameKey, sessionKey, turnKey } from './keys.ts';
 import { linkLaunch } from './launches.ts';
 import { record } from './records.ts';
@@ -29,15 +29,16 @@ export function amend(state: FoldState, at: At): void {
 /** A transcript may name the subagent of a call that a hook closed without naming it. */
 function linkNamed(state: FoldState, at: At, open: OpenAction | undefined): void {
   const { launches, call } = at.facts;
-  const span = open ?? state.held.find(each => each.of === `action:${call}`)?.span;
-  if (launches?.id === undefined || call === undefined || span === undefined) return;
+  if (launches?.id === undefined || call === undefined) return;
+  const span = open ?? heldAction(state, call)?.span;
+  if (span === undefined) return;
   if ('kind' in span && span.kind !== 'action') return;
   linkLaunch(state, at, call, launches.id, launches.agent, span);
 }
 
 /** Corrects the held span of an action with a later event of this action. Returns false if no span is held. */
 export function correct(state: FoldState, at: At, call: string): boolean {
-  const held = state.held.find(each => each.of === `action:${call}`);
+  const held = heldAction(state, call);
   const span = held?.span;
   if (held === undefined || span?.kind !== 'action') return false;
   const { event, facts, atMs } = at;
@@ -139,7 +140,7 @@ function recount(
 
 /** A decision that the transcript states about a call whose hook has ended it. */
 export function decidedLate(state: FoldState, at: At, call: string, outcome: 'allow' | 'deny'): void {
-  const held = state.held.find(({ of }) => of === `action:${call}`);
+  const held = heldAction(state, call);
   if (held?.span.kind !== 'action' || at.facts.decision?.basis !== 'observed') return;
   held.span.decision = decisionOf(outcome, at.facts);
   // The span waited for this decision.
@@ -149,7 +150,7 @@ export function decidedLate(state: FoldState, at: At, call: string, outcome: 'al
 
 /** A question to a person that arrived after the end of the turn. */
 export function askedLate(state: FoldState, at: At, call: string): void {
-  const span = state.held.find(({ of }) => of === `action:${call}`)?.span;
+  const span = heldAction(state, call)?.span;
   if (span?.kind !== 'action' || span.outcome !== 'abandoned') return;
   span.askedMs ??= at.atMs;
   span.decision = decisionOf('ask', at.facts);

@@ -30,7 +30,7 @@ import { closeEnded } from './closing.ts';
 import { type At, clockOf, odd, opensWork } from './current-event.ts';
 import { effects } from './effects.ts';
 import type { Finished, FinishedSpan } from './finished.ts';
-import { releaseEnded, settle } from './holding.ts';
+import { heldAction, releaseEnded, settle } from './holding.ts';
 import { lateness } from './late-events.ts';
 import { record } from './records.ts';
 import { begin, noteRepository, noteVersion } from './segments.ts';
@@ -102,15 +102,15 @@ export function remaining(state: FoldState): FinishedSpan[] {
   return out.spans;
 }
 
-/** Names of closed spans that wait for their transcript. A Settled event answers each name. */
-export const unread = (state: FoldState): string[] => state.held.flatMap(held => (held.unread ? [held.of] : []));
+/** The name of the first closed span that waits for its transcript. A Settled event answers it. */
+export const firstUnread = (state: FoldState): string | undefined => state.held.find(held => held.unread)?.of;
 
 /** Closed spans that wait for their transcript, in the order in which they were closed. */
 export const awaited = (state: FoldState): Held[] => state.held.filter(held => held.unread);
 
 /** Returns true if a later event of this call can still change its span. */
 export const isAmendable = (state: FoldState, call: string): boolean =>
-  own(state.actions, call) !== undefined || state.held.some(held => held.unread && held.of === `action:${call}`);
+  own(state.actions, call) !== undefined || heldAction(state, call)?.unread === true;
 
 /** Returns true if a span is open that only an end event or silence can close. */
 export const isOpen = (state: FoldState): boolean =>

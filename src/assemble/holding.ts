@@ -20,6 +20,13 @@ export function heldTurn(state: FoldState, key: SpanKey): TurnSpan | undefined {
   return span?.kind === 'turn' ? span : undefined;
 }
 
+/** A call that is asked for has usually just closed, so the search begins with the newest span. */
+export function heldAction({ held }: FoldState, call: string): Held | undefined {
+  const of = `action:${call}`;
+  for (let n = held.length - 1; n >= 0; n--) if (held[n]?.of === of) return held[n];
+  return undefined;
+}
+
 export function hold(state: FoldState, at: At, held: Held): void {
   held.span.version = held.span.kind === 'action' ? at.event.source.version : state.segment?.version;
   weigh(state, held.span);

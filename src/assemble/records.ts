@@ -4,6 +4,7 @@ import { aboutActions, callNamed } from './actions.ts';
 import { modelError } from './chats.ts';
 import type { At } from './current-event.ts';
 import type { SpanKey, TraceKey } from './finished.ts';
+import { heldAction } from './holding.ts';
 import { chatKey, segmentTrace, sessionKey } from './keys.ts';
 import { homeOf, placeOf } from './places.ts';
 import type { FoldState } from './state.ts';
@@ -77,5 +78,5 @@ const framing: ReadonlySet<string> = new Set(['Session.Start', 'Session.End']);
 function traceOfCall(state: FoldState, call: string): TraceKey | undefined {
   const open = own(state.actions, call);
   if (open !== undefined) return open.trace;
-  return state.held.find(({ of }) => of === `action:${call}`)?.span.trace;
+  return heldAction(state, call)?.span.trace;
 }

@@ -13,7 +13,7 @@ import {
   type TranscriptReading,
 } from '../agents/contract/contract.ts';
 import { agentNamed } from '../agents/index.ts';
-import { AMENDED, awaited, isAmendable, isOpen, REPOSITORY, step, unread } from '../assemble/assemble.ts';
+import { AMENDED, awaited, firstUnread, isAmendable, isOpen, REPOSITORY, step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Hash } from '../enrich/redact.ts';
 import { withoutSecrets } from '../enrich/secrets.ts';
@@ -264,7 +264,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
 
   /** Settles the spans that wait for a transcript, because there is none. */
   settleUnread(atMs: number): void {
-    for (let [of] = unread(this.state.fold); of !== undefined; [of] = unread(this.state.fold))
+    for (let of = firstUnread(this.state.fold); of !== undefined; of = firstUnread(this.state.fold))
       this.conclude({ event_type: SETTLED, data: { of, reason: 'absent' } }, of, atMs);
   }
 
@@ -541,7 +541,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   /**
-   * Ends the session at the last row that was read. The rest of the transcript stays unread, so sums are incomplete.
+   * Ends the session at the last row that was read. The rest of the transcript stays firstUnread, so sums are incomplete.
    */
   private endUnfinishedImport(): void {
     const { state } = this;
