@@ -67,7 +67,7 @@ function agentCalled(name: string): (typeof agents)[number] {
 }
 
 /** By agent, then by file. */
-function shippedSamples(): Readonly<Record<string, Readonly<Record<string, string>>>> | undefined {
+export function shippedSamples(): Readonly<Record<string, Readonly<Record<string, string>>>> | undefined {
   return besideUs(typeof __SAMPLES__ === 'undefined' ? [] : __SAMPLES__);
 }
 

@@ -95,4 +95,27 @@ export const commandsOfInterchange: Command[] = [
     example: `otel-hooks capabilities --to ${exampleAgent.id} hook.json`,
     load: () => import('./capabilities.ts'),
   },
+  {
+    name: 'hook-test',
+    summary: 'run the hooks of a manifest with sample events of each agent, and show what the agent would do',
+    usage: 'otel-hooks hook-test [--from PROVIDER] [--to PROVIDER] [--shell COMMAND] [--json] MANIFEST',
+    notes: [
+      'Runs every command of MANIFEST as the agent would run it, in the folder of MANIFEST, once for each sample event of the agent',
+      'that it listens to, and reads its exit code and output as the agent does. Commands run for real: try them on a copy of what',
+      'they change. Exits 1 when a hook fails. MANIFEST can be the file of an agent, too. docs/write-a-hook.md has an example.',
+    ],
+    flags: [
+      {
+        name: '--from',
+        value: 'PROVIDER',
+        summary: 'the provider of the file, if its content and its path do not show it',
+      },
+      { name: '--to', value: 'PROVIDER', summary: `only this agent, such as ${exampleAgent.id}` },
+      { name: '--shell', value: 'COMMAND', summary: 'the command in the samples of shell tools; it is not run' },
+    ],
+    words: ['MANIFEST'],
+    mostWords: 1,
+    example: `otel-hooks hook-test --to ${exampleAgent.id} hook.json`,
+    load: () => import('./hook-test.ts'),
+  },
 ];

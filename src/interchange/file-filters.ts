@@ -30,9 +30,7 @@ function globPart(token: string): string | undefined {
   if (choice !== undefined)
     return /(?:^|[^\\])\./.test(choice) ? undefined : `{${choice.replace(/\\(.)/g, '$1').replaceAll('|', ',')}}`;
   const literal = token.startsWith('\\') ? token.slice(1) : token;
-  return /^[\w./ @-]$/.test(literal) && (token !== '.' || literal !== '.') && !/^\\\w/.test(token)
-    ? literal
-    : undefined;
+  return /^[\w./ @-]$/.test(literal) && token !== '.' && !/^\\\w/.test(token) ? literal : undefined;
 }
 
 const pieces = (expression: string): string[] =>

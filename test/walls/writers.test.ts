@@ -4,6 +4,7 @@ import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from '
 
 const writers: Readonly<Record<string, string>> = {
   'commands/convert-write.ts': 'files of hooks, into the folder that --out names',
+  'commands/hook-test.ts': 'the program of an agent, into a folder for temporary files',
   'commands/export.ts': 'the file that --output names',
   'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
   'commands/show-file.ts': 'the file that --html or --svg names',
