@@ -94,12 +94,13 @@ export const commands: Command[] = [
     name: 'enable',
     summary: "write our hooks into agents' settings, after showing the change, and try them",
     usage:
-      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--provider NAME] [--endpoint URL] [--openhook] [--diff] [--dry-run] [--yes]',
+      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--all-events] [--include EVENT] [--status-line] [--provider NAME] [--endpoint URL] [--openhook] [--diff] [--dry-run] [--yes]',
     notes: [
       'At a terminal it lists the agents that are installed here and lets you choose, asks for the destination when none is',
       'configured, and shows one line for each file before it changes any. With --yes it asks nothing and takes all agents that it',
       'finds, or those of --tool. Comments, order, line ends and hooks of other programs stay as they are. Afterwards it runs the',
       'written command with a trial session, which stays in the journal, and sends one empty request to the destination.',
+      'Hooks that are renewed keep the events that they have: to register fewer, run otel-hooks disable first.',
     ],
     flags: [
       {
@@ -121,6 +122,21 @@ export const commands: Command[] = [
         takesSeveral: true,
       },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
+      {
+        name: '--all-events',
+        summary: "register every event of the agent, except those where a hook could change the agent's behaviour",
+      },
+      {
+        name: '--include',
+        value: 'EVENT',
+        summary:
+          "also register this event, such as one for each piece of text; 'EVENT=FILE|FILE' for events that watch files",
+        takesSeveral: true,
+      },
+      {
+        name: '--status-line',
+        summary: 'also record the state that the agent gives to its status line, which stays as it is',
+      },
       { name: '--diff', summary: 'also show the lines that change' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },

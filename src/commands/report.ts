@@ -1,13 +1,17 @@
 import { existsSync } from 'node:fs';
+import type { RateLimit } from '../event/event.ts';
 import { localDay } from '../lib/local-day.ts';
 import { openStore } from '../store/store.ts';
 import { dollars } from '../view/amounts.ts';
+import { localMinute } from '../view/local-time.ts';
 import { usageIn } from '../view/recorded-usage.ts';
+import { conditionsIn, type SessionCondition } from '../view/session-conditions.ts';
 import { type Grouping, groupings, type Question, type Report, type Row, UsageReport } from '../view/usage-report.ts';
 import { flagText, type Io, sinceOf, UsageError, untilOf, type Words } from './command.ts';
 import { csvLine } from './csv.ts';
 import { fittedTable } from './fitted-table.ts';
 import { foldersOf } from './place.ts';
+import { table } from './text.ts';
 
 const formats = ['table', 'json', 'csv', 'markdown'] as const;
 type Format = (typeof formats)[number];
@@ -23,17 +27,17 @@ export function run(words: Words, io: Io): number {
   const sinceMs = since === undefined ? Math.min(untilMs, io.now()) - USUAL_MS : sinceOf(since, io.now());
   if (sinceMs >= untilMs) throw new UsageError('--since must be earlier than --until');
   const { state } = foldersOf(words, io);
-  const made = reportOf(state, { by, sinceMs, untilMs, dayOf: localDay });
-  io.out(written(made, by, format, io));
+  const { made, running } = reportOf(state, { by, sinceMs, untilMs, dayOf: localDay });
+  io.out(written(made, running, { by, format, io }));
   if (made.rows.length === 0 && format === 'table') io.out('  next: otel-hooks report --since 90d\n');
   return 0;
 }
 
-function reportOf(state: string, question: Question): Report {
-  if (!existsSync(state)) return new UsageReport(question).report();
+function reportOf(state: string, question: Question): { made: Report; running: SessionCondition[] } {
+  if (!existsSync(state)) return { made: new UsageReport(question).report(), running: [] };
   const store = openStore({ folder: state, access: 'read' });
   try {
-    return usageIn(store, question);
+    return { made: usageIn(store, question), running: conditionsIn(store) };
   } finally {
     store.close();
   }
@@ -111,9 +115,13 @@ const columns = (by: readonly Grouping[]): Column[] => [
   number(0, 'stated_cost_usd', { head: 'stated cost', shown: dollars }),
 ];
 
-function written({ rows, total }: Report, by: readonly Grouping[], format: Format, io: Io): string {
+function written(
+  { rows, total }: Report,
+  running: readonly SessionCondition[],
+  { by, format, io }: { by: readonly Grouping[]; format: Format; io: Io },
+): string {
   const all = columns(by);
-  if (format === 'json') return `${JSON.stringify({ v: 1, by, rows, total }, null, 2)}\n`;
+  if (format === 'json') return `${JSON.stringify({ v: 1, by, rows, total, running }, null, 2)}\n`;
   if (format === 'csv') {
     const lines = [all.map(({ name }) => name), ...rows.map(row => all.map(({ plain }) => plain(row) ?? ''))];
     return lines.map(csvLine).join('');
@@ -131,8 +139,31 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
       .join('');
   }
   const inTable = filled.map((column, i) => ({ ...column, isName: i < by.length, isNumber: i >= by.length }));
-  return fittedTable(inTable, shown, io);
+  return fittedTable(inTable, shown, io) + runningText(running, io);
 }
+
+function runningText(running: readonly SessionCondition[], io: Io): string {
+  if (running.length === 0) return '';
+  const rows = running.map(({ session, agent, version, model, context, cost_usd, rate_limits }) => [
+    session.slice(0, 8),
+    version === undefined ? agent : `${agent} ${version}`,
+    model ?? '',
+    context === undefined ? '' : percent(context),
+    cost_usd === undefined ? '' : dollars(cost_usd),
+    (rate_limits ?? []).map(limit => limitText(limit, io.now())).join(', '),
+  ]);
+  const heads = ['session', 'agent', 'model', 'context', 'cost so far', 'limits of the plan'];
+  return `\nRunning sessions\n${table([heads, ...rows], io)}`;
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+const limitText = ({ window, used, resets_at: reset }: RateLimit, nowMs: number): string => {
+  const name = window.replaceAll('_', ' ');
+  if (reset === undefined) return `${name} ${percent(used)}`;
+  const at = localMinute(reset * 1_000);
+  return reset * 1_000 <= nowMs ? `${name}: began anew ${at}` : `${name} ${percent(used)} until ${at}`;
+};
 
 /**
  * Names come from unknown authors, and the page is often pasted where Markdown and HTML are rendered. Signs that begin

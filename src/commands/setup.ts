@@ -11,11 +11,13 @@ import { discover } from '../openhook/project.ts';
 import type { Problem } from '../problems/problem.ts';
 import { whyNotLasting } from '../setup/lasting.ts';
 import { forgetPlace, notePlace, placeOf } from '../setup/places.ts';
+import type { Asked } from '../setup/registered-events.ts';
 import { searchPath } from '../setup/search-path.ts';
 import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { summaryOf } from '../setup/summary.ts';
 import { agentOf } from './agent-word.ts';
+import { askedIn, checkAsked } from './asked-events.ts';
 import { flagText, type Interruptible, type Io, interruptible, NoTerminal, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf, proxiesOn } from './place.ts';
 import { type Proof, prove } from './proof.ts';
@@ -40,6 +42,7 @@ interface Order {
   scope: Scope;
   endpoint: string | undefined;
   provider: string | undefined;
+  asked: Asked | undefined;
   isJson: boolean;
   isDry: boolean;
   /** True if questions are asked. */
@@ -58,6 +61,7 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
   const { isJson, isDry } = order;
   const chosen = await chosenAgents(order);
   if (chosen === undefined) return nothingChanged(io);
+  if (order.asked !== undefined) checkAsked(order.asked, chosen, { ...order, platform: io.platform });
   if (order.asks && (await lacksDestination(order, chosen))) order.endpoint = await askDestination(io);
   const whole = planned(order, chosen);
   const temporary = temporaryProgram(order, whole);
@@ -92,6 +96,7 @@ function orderOf(action: Setup['action'], words: Words, io: Io): Order {
     scope: scopeNamed(words) ?? 'global',
     endpoint: endpointIn(words),
     provider: providersIn(words),
+    asked: askedIn(words),
     isJson: has('--json'),
     isDry: has('--dry-run'),
     asks: io.isTerminal && !has('--yes') && !has('--json') && !has('--dry-run'),
@@ -103,11 +108,12 @@ function nothingChanged(io: Io, code = 0): number {
   return code;
 }
 
-const commonOf = ({ folders, io, scope, action, provider }: Order): Omit<Setup, 'agent'> => ({
+const commonOf = ({ folders, io, scope, action, provider, asked }: Order): Omit<Setup, 'agent'> => ({
   ...surroundingsOf(folders, io),
   scope,
   action,
   provider,
+  asked,
 });
 
 /** The question is asked only if a new agent is set up. Otherwise the user has answered it before. */

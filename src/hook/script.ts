@@ -254,6 +254,8 @@ esac
     esac
   done
   oh_from=$PWD
+  # The part of a status line that records ignores these signals; delivery must not.
+  trap - HUP INT QUIT TERM
   cd /
   unset ${NOT_FOR_DELIVERY}
   exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${ROOM} "$oh_deliver" --kicked --from "$oh_from" --state-dir "$oh_state"

@@ -222,7 +222,9 @@ function keepContent(
   { keep, hash }: { keep: Keeper; hash: Hash },
 ): Body {
   const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading, keep), keep, hash);
-  facts.path = kept.facts.path;
+  facts.path = kept.facts.path ?? textInMode(keep.modes.paths, reading.path, keep);
+  if (reading.path !== undefined && keep.modes.paths === 'hash')
+    facts.content = { ...facts.content, path: { length: reading.path.length, hash: hash(reading.path) } };
   facts.command = kept.facts.command;
   facts.skill = kept.facts.skill ?? facts.skill;
   if (redacted.event_type === 'Session.Start') {

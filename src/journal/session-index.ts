@@ -7,7 +7,7 @@
  * is missing or covers other bytes than the journal has; a delivery stores these entries when it has no other work.
  */
 import { isOpen, step } from '../assemble/assemble.ts';
-import type { FinishedSpan, SessionSpan } from '../assemble/finished.ts';
+import type { FinishedSpan, SessionSpan, SessionStatus } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
 import { type Event, factsOf, type RiskLevel } from '../event/event.ts';
 import { isFields, number, text } from '../lib/read.ts';
@@ -34,6 +34,9 @@ export interface IndexedSession {
   /** The models of its responses, the last one first. */
   models: string[];
   risk?: RiskLevel | undefined;
+  /** What the agent stated last of the running session, and its own version. */
+  status?: SessionStatus | undefined;
+  version?: string | undefined;
   /** Counts of the spans that the fold finished, and of those that are open or wait to be settled. */
   finished: SpanCounts;
   open: SpanCounts;
@@ -70,6 +73,8 @@ export function indexed(before: IndexedSession | undefined, growth: Growth): Ind
   const { owner, name, branch } = fold.repository ?? {};
   if (name !== undefined) entry.repository = owner === undefined ? name : `${owner}/${name}`;
   if (branch !== undefined) entry.branch = branch;
+  const { status, version } = (isOpen(fold) ? fold.segment : undefined) ?? {};
+  Object.assign(entry, { status, version });
   entry.previous ??= fold.segment?.previous ?? growth.spans.find(isContinuation)?.previous;
   const end = growth.spans.findLast((span): span is SessionSpan => span.kind === 'session');
   if (isOpen(fold)) entry.state = 'running';

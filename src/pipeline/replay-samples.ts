@@ -235,7 +235,7 @@ function findingsIn(id: string, standard: Standard, values: readonly object[]): 
 function requirementsOf(agent: Agent, { envelopeTypes }: Played): Requirement[] {
   const asked = (level: 1 | 2, type: OpenHookType): Requirement => {
     const { hooks = new Set<string>(), transcript = false } = envelopeTypes.get(type) ?? {};
-    const registered = [...hooks].filter(name => agent.events[name]?.register !== false).sort();
+    const registered = [...hooks].filter(name => agent.events[name]?.register === undefined).sort();
     if (registered.length > 0 || transcript) {
       const how = [...registered, ...(transcript ? ['transcript'] : [])].join(', ');
       return { level, asks: type, state: 'met', how, by: { hooks: registered, transcript } };

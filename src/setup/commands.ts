@@ -38,6 +38,9 @@ export function commandFor(wanted: Wanted): HookCommand {
 /** The script that agents' shells source. */
 export const scriptPath = (data: string): string => posix.join(data, 'hook.sh');
 
+/** The script around the command of a status line. */
+export const statusLinePath = (data: string): string => posix.join(data, 'status-line.sh');
+
 /** The same for agents that may start a program without a shell: a program that starts the shell. */
 export function programFor({ tool, reply, data }: Pick<Wanted, 'tool' | 'reply' | 'data'>): {
   path: string;

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import type { SetupProblem } from '../problems/problem.ts';
-import { scriptPath } from './commands.ts';
+import { scriptPath, statusLinePath } from './commands.ts';
 import { type KnownPlace, placesFile } from './places.ts';
 import { filesIn, type Plan, planSetup, type Setup } from './setup.ts';
 
@@ -74,8 +74,8 @@ function mayHoldOurs(problem: SetupProblem, isNoted: boolean): boolean {
 export function scriptsIn(data: string): string[] {
   try {
     const names = fs.readdirSync(data).filter(name => /^otel-hooks-[a-z-]+\.sh$/.test(name));
-    const hook = scriptPath(data);
-    return [...(fs.existsSync(hook) ? [hook] : []), ...names.map(name => join(data, name))];
+    const sourced = [scriptPath(data), statusLinePath(data)].filter(path => fs.existsSync(path));
+    return [...sourced, ...names.map(name => join(data, name))];
   } catch {
     // The data folder does not exist.
     return [];

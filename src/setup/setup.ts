@@ -28,13 +28,15 @@ import {
 } from '../agents/contract/contract.ts';
 import { type Refusal, setValues } from '../agents/files/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
+import { statusLineCommand, statusLineScript } from '../hook/status-line.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, own } from '../lib/read.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import type { SetupProblem } from '../problems/problem.ts';
-import { commandFor, programFor, scriptPath } from './commands.ts';
+import { commandFor, programFor, scriptPath, statusLinePath } from './commands.ts';
+import { type Asked, hasStatusLine, registeredEvents } from './registered-events.ts';
 
 export interface Setup {
   agent: Agent;
@@ -45,6 +47,8 @@ export interface Setup {
   program: Program;
   /** An absolute path. */
   folders: { state: string; data: string };
+  /** Events beyond those that `enable` registers by default. */
+  asked?: Asked | undefined;
   /** Sends the events of these hooks to this provider only. */
   provider?: string | undefined;
 }
@@ -115,7 +119,7 @@ export function planSetup(setup: Setup): Planned {
   if (isAbsent(settings)) return absent(settings.absent, []);
   if (!settings.scopes.includes(scope)) return absent(`it has no settings of the scope ${scope}`, settings.scopes);
 
-  const commands = commandsFor(setup, settings);
+  const commands = commandsFor(setup, settings, entriesOf(setup));
   const changes: Change[] = [];
   const events = new Set<string>();
   const files = filesOf(setup, settings);
@@ -152,7 +156,7 @@ export function planSetup(setup: Setup): Planned {
       events: [...events],
       diff: changes.map(diffOf).join(''),
       folders: action === 'enable' ? [folders.state, join(folders.state, 'inbox'), folders.data] : [],
-      scripts: action === 'enable' ? scriptsFor(setup, settings) : [],
+      scripts: action === 'enable' ? scriptsFor(setup, settings, commands) : [],
       notes: join(folders.data, 'folders.json'),
     },
   };
@@ -371,34 +375,52 @@ export function programAt(dist: string, node: string, path: readonly string[]): 
 }
 
 /** Returns the events that an agent's table allows us to register, each with its command. */
-export function commandsFor(setup: Setup, { runs }: Settings): Map<string, HookCommand> {
-  const { agent, program, provider, platform, scope, folders } = setup;
-  const events = Object.entries(agent.events).filter(([, event]) => event.register !== false);
+export function commandsFor(
+  setup: Setup,
+  { runs }: Settings,
+  present: readonly Entry[] = [],
+): Map<string, HookCommand> {
+  const { agent, asked, program, provider, platform, scope, folders } = setup;
+  const canHaveLine = hasStatusLine(scope, platform);
+  const events = registeredEvents(agent, asked, present).filter(({ isLine }) => !isLine || canHaveLine);
   return new Map(
-    events.map(([event, { edge }]) => [
+    events.map(({ event, isEdge, isLine, files }) => [
       event,
-      commandFor({
-        tool: agent.id,
-        event,
-        edge: edge === true,
-        provider,
-        reply: agent.reply.stdout,
-        runs,
-        platform,
-        isShared: scope === 'project',
-        data: folders.data,
-        node: program.node,
-        bin: program.bin,
-      }),
+      isLine
+        ? { posix: statusLineCommand({ script: statusLinePath(folders.data), tool: agent.id, event, provider }) }
+        : {
+            ...commandFor({
+              tool: agent.id,
+              event,
+              edge: isEdge,
+              provider,
+              reply: agent.reply.stdout,
+              runs,
+              platform,
+              isShared: scope === 'project',
+              data: folders.data,
+              node: program.node,
+              bin: program.bin,
+            }),
+            ...(files === undefined ? {} : { files }),
+          },
     ]),
   );
 }
 
-function scriptsFor({ agent, scope, platform, folders, program }: Setup, { runs }: Settings): Plan['scripts'] {
+function scriptsFor(
+  { agent, scope, platform, folders, program }: Setup,
+  { runs }: Settings,
+  commands: ReadonlyMap<string, HookCommand>,
+): Plan['scripts'] {
   if (platform === 'win32' || scope === 'project') return [];
   const { node, bin, deliver, cat, setsid } = program;
   const text = shellHook({ stateFolder: folders.state, node, bin, deliver, cat, setsid });
   const hook = { path: scriptPath(folders.data), text, mode: 0o600 };
+  if ([...commands.keys()].some(event => agent.events[event]?.register === 'status-line')) {
+    const line = statusLineScript({ hook: hook.path, cat });
+    return [hook, { path: statusLinePath(folders.data), text: line, mode: 0o600 }];
+  }
   if (runs.posix !== 'program') return [hook];
   return [hook, { ...programFor({ tool: agent.id, reply: agent.reply.stdout, data: folders.data }), mode: 0o700 }];
 }

@@ -1,7 +1,7 @@
 /** docs/agents.md, computed from the agents' tables, samples and sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Agent, isAbsent } from '../../src/agents/contract/contract.ts';
+import { type Agent, isAbsent, type Registration } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { type Fact, facts } from '../../src/agents/shared/truth.ts';
 import { eventTypes } from '../../src/event/event.ts';
@@ -59,9 +59,12 @@ export function agentsPage(): string {
 const factNames = Object.keys(facts) as Fact[];
 
 function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
-  const silent = Object.entries(agent.events).flatMap(([name, event]) =>
-    event.register === false ? [code(name)] : [],
-  );
+  const named = (...kinds: readonly Registration[]): string[] =>
+    Object.entries(agent.events).flatMap(([name, { register }]) =>
+      register !== undefined && kinds.includes(register) ? [code(name)] : [],
+    );
+  const rowOf = (when: string, names: readonly string[]): string[] =>
+    names.length > 0 ? [row(when, names.join(', '))] : [];
   const kept = [...(hooks.get('vendor') ?? [])].map(code);
   return [
     `## ${agent.title}`,
@@ -84,7 +87,11 @@ function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
       return names.length === 0 ? [] : [row(code(type), names.join(', '))];
     }),
     ...(kept.length === 0 ? [] : [row('recorded as `vendor.*`', kept.join(', '))]),
-    ...(silent.length === 0 ? [] : [row('understood, but not registered by `enable`', silent.join(', '))]),
+    ...rowOf('registered with `--all-events`', named('all')),
+    ...rowOf('registered with `--include EVENT`', named('named')),
+    ...rowOf('registered with `--include EVENT=FILE`', named('files')),
+    ...rowOf('registered with `--status-line`', named('status-line')),
+    ...rowOf('understood, but never registered', named(false)),
     '',
   ];
 }
@@ -127,7 +134,7 @@ function summary(): string[] {
       return row(
         title,
         ranWith(agent.id).join(', ') || `${source.version} (samples)`,
-        `${Object.values(events).filter(event => event.register !== false).length} of ${Object.keys(events).length}`,
+        `${Object.values(events).filter(event => event.register === undefined).length} of ${Object.keys(events).length}`,
         isAbsent(transcript) ? 'no' : 'read',
         input === output ? output : `${output} (output)`,
         knownBy(agent, 'cost'),

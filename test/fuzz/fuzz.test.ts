@@ -281,7 +281,9 @@ describe(`readers throw for no input (seed ${seed}; npm run fuzz -- --seed ${see
         ...{ platform: 'linux', isShared: false, data: '/home/me/.local/share/otel-hooks' },
         ...{ node: '/usr/bin/node', bin: '/usr/lib/otel-hooks.cjs' },
       });
-    const events = Object.entries(agent.events).filter(([, { register }]) => register !== false);
+    const events = Object.entries(agent.events).filter(
+      ([, { register }]) => register !== false && register !== 'status-line',
+    );
     const commands = new Map(events.slice(0, 3).map(([event]) => [event, commandOf(event)]));
     const made = file.add?.(undefined, commands);
     const base = made?.ok === true && made.text !== undefined ? made.text : '{"hooks":{"Stop":[{"command":"x"}]}}';

@@ -35,7 +35,9 @@ function commandsOf(
   { agent, settings }: Enabled,
   change: { data?: string; provider?: string; isShared?: boolean; platform?: string } = {},
 ) {
-  const events = Object.entries(agent.events).filter(([, { register }]) => register !== false);
+  const events = Object.entries(agent.events).filter(
+    ([, { register }]) => register !== false && register !== 'status-line',
+  );
   return new Map<string, HookCommand>(
     events.map(([event, { edge }]) => [
       event,

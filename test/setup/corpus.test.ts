@@ -55,7 +55,7 @@ function commandsFor(id: string) {
   const where = { data: `${home}/.local/share/otel-hooks`, node: '/usr/bin/node', bin: '/usr/lib/otel-hooks.cjs' };
   return new Map(
     Object.entries(agent.events)
-      .filter(([, { register }]) => register !== false)
+      .filter(([, { register }]) => register !== false && register !== 'status-line')
       .map(([event]) => [event, commandFor({ ...common, ...where, event })]),
   );
 }

@@ -101,7 +101,7 @@ describe('a plan', () => {
     const { events } = plan('enable');
     expect(events).toEqual(
       Object.entries(claudeCode.events)
-        .filter(([, event]) => event.register !== false)
+        .filter(([, event]) => event.register === undefined)
         .map(([name]) => name),
     );
     expect(events).toContain('SessionStart');

@@ -12,11 +12,12 @@ import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
 import { permitted } from '../shared/permitted.ts';
-import { readingsWith } from '../shared/readings.ts';
 import { demoSession } from './demo.ts';
 import { editsIn } from './edits.ts';
+import { furtherEvents } from './further-events.ts';
+import { reading } from './hook-reading.ts';
 import { optionsOf } from './options.ts';
-import { failureKey, modeOf } from './place.ts';
+import { failureKey } from './place.ts';
 import { settings } from './settings.ts';
 import { isStatusLine, readStatusLine } from './status-line.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
@@ -288,35 +289,13 @@ const events: Record<string, HookEvent> = {
   PreCompact: {
     read: fields => [compaction(fields)],
   },
-  // The transcript reports the end of the compaction and its size. No id relates the two.
-  PostCompact: { plain: ['trigger'], read: vendor('trigger').read },
-  UserPromptExpansion: vendor('expansion_type', 'command_source'),
-  PreModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
-  PostModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
-  TaskCreated: vendor('task_id'),
-  TaskCompleted: vendor('task_id'),
-  TeammateIdle: vendor(),
-  Setup: vendor('trigger'),
-  ConfigChange: vendor('source'),
-  InstructionsLoaded: vendor('memory_type', 'load_reason'),
-  CwdChanged: vendor(),
-  DirectoryAdded: vendor('source'),
-  Elicitation: vendor('mode'),
-  ElicitationResult: vendor('mode', 'action'),
-  // A removal waits for its hooks, and a failing hook keeps the worktree.
-  WorktreeRemove: vendor(),
-  // A hook on WorktreeCreate replaces the built-in step and must print a path: a silent one makes every creation fail.
-  WorktreeCreate: vendor(),
-  // The matcher of a FileChanged hook defines the list of watched files.
-  FileChanged: vendor('event'),
+  ...furtherEvents,
   // `enable --status-line` registers it in another place of the settings than hooks.
   StatusLine: {
     plain: ['total_cost_usd', 'five_hour_used_percentage', 'seven_day_used_percentage'],
-    register: false,
+    register: 'status-line',
     read: readStatusLine,
   },
-  // Runs before each piece of text is shown.
-  MessageDisplay: vendor('index', 'final'),
 };
 
 const notificationTypes: Record<string, string> = { permission_prompt: 'ToolPermission', idle_prompt: 'IdleTimeout' };
@@ -372,20 +351,6 @@ function nativeName(fields: Fields): string | undefined {
 const errorKind = (error: unknown): string =>
   /^[a-z][a-z0-9_]{0,63}$/.test(text(error) ?? '') ? String(error) : 'unknown';
 
-const reading = readingsWith(fields => ({
-  facts: factsOf(fields),
-  subagent: word(fields.agent_id),
-  mode: modeOf(text(fields.permission_mode)),
-}));
-
-function factsOf(fields: Fields): NonNullable<Reading['facts']> {
-  return {
-    turn: word(fields.prompt_id),
-    agent: word(fields.agent_type) ?? word(fields.subagent_type),
-    permission_mode: word(fields.permission_mode),
-  };
-}
-
 /**
  * Returns a key only for the first prompt of an id: the transcript has the same key. Further prompts with this id were
  * queued, and the transcript has them under other ids.
@@ -406,21 +371,6 @@ function compaction(fields: Fields): Reading {
     actor: 'system',
     facts: { phase: 'before' },
   });
-}
-
-/** An event that is kept under its own name, with its fields that hold closed sets and numbers. */
-function vendor(...plain: string[]): HookEvent {
-  return {
-    plain,
-    register: false,
-    read: fields => [
-      reading(fields, {
-        event_type: `vendor.claude-code.${text(fields.hook_event_name)}`,
-        data: Object.fromEntries(plain.flatMap(key => (fields[key] === undefined ? [] : [[key, fields[key]]]))),
-        facts: { fields: plain },
-      }),
-    ],
-  };
 }
 
 const callOf = (fields: Fields): Call => ({

@@ -2,7 +2,8 @@
  * Claude Code's settings files (hook documentation, checked 2026-11-18). Settings of all scopes are merged. Our entries
  * have no matcher, so they match all actions; since 2.1.288, a matcher that fails blocks actions. They are not
  * asynchronous, because an asynchronous hook is killed at the end of a headless run. The timeout is in seconds. On
- * Windows, Git Bash or PowerShell runs a command, depending on which is installed, unless the entry names the shell.
+ * Windows, Git Bash or PowerShell runs a command, depending on which is installed, unless the entry names the shell. A
+ * status line names no shell, so there a command around the user's own would change the shell that runs it.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -10,12 +11,14 @@ import { fieldsOf, own, text } from '../../lib/read.ts';
 import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract/contract.ts';
 import { jsonValue } from '../files/json-edit.ts';
 import { jsonHooks, type Shape } from '../files/json-hooks.ts';
+import { usersLineIn, withStatusLine } from '../files/json-status-line.ts';
 
 const TIMEOUT_S = 10;
 
 const shape: Shape = {
   root: 'hooks',
-  entry: ({ posix, windows }) => ({
+  entry: ({ posix, windows, files }) => ({
+    ...(files === undefined ? {} : { matcher: files }),
     hooks: [
       posix === undefined
         ? { type: 'command', command: windows, shell: 'powershell', timeout: TIMEOUT_S }
@@ -30,7 +33,12 @@ export const settings: Settings = {
   scopes: ['global', 'project', 'local'],
   installed: { programs: ['claude'], folders: places => [userFolder(places)] },
   runs: { posix: 'sh', windows: 'powershell' },
-  files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],
+  files: (scope, places, read) => [
+    withStatusLine(jsonHooks(fileOf(scope, places), shape), {
+      ...statusLine,
+      inherited: widerStatusLine(scope, places, read),
+    }),
+  ],
   afterwards:
     'Running sessions continue without hooks: start a new one. If your organization allows managed hooks only, our hooks do not run.',
   obstacles,
@@ -40,6 +48,17 @@ export const settings: Settings = {
     payload: { hook_event_name: 'SessionStart', session_id: session, cwd, source: 'startup' },
   }),
 };
+
+/** A status line of a project or of a user in a folder replaces the wider one. */
+const statusLine = { member: 'statusLine', event: 'StatusLine' };
+
+function widerStatusLine(scope: Scope, places: Places, read: (path: string) => string | undefined): unknown {
+  const wider = scope === 'local' ? (['project', 'global'] as const) : [];
+  const values = wider.map(each => fieldsOf(jsonValue(read(fileOf(each, places)) ?? ''))[statusLine.member]);
+  const found = fieldsOf(values.find(each => each !== undefined));
+  const users = usersLineIn(text(found.command) ?? '');
+  return users === undefined ? found : { ...found, command: users.command };
+}
 
 function fileOf(scope: Scope, places: Places): string {
   if (scope === 'global') return join(userFolder(places), 'settings.json');

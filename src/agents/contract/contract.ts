@@ -47,6 +47,8 @@ export type Reading = Body & {
    * always detected.
    */
   output?: unknown;
+  /** The file or folder that an event of a vendor is about. It is kept only if the user asked for paths. */
+  path?: string | undefined;
   /** The files that the action wrote, if its result states more about them than its input does. */
   edits?: readonly WrittenFile[] | undefined;
   /** The native id of the subagent that the event belongs to. */
@@ -68,12 +70,21 @@ export interface HookEvent {
   /** Fields that hold closed sets or numbers, never content. A vendor event may keep them. */
   readonly plain?: readonly string[];
   /**
-   * `false`: `enable` does not register the event, because it adds nothing or because a silent hook would change the
-   * agent's behaviour.
+   * Whether `enable` registers the event; without a value, it does.
+   *
+   * * `all`: only with `--all-events`.
+   * * `named`: only with `--include EVENT`, because it is very frequent, or because a slow hook changes the agent's
+   *   behaviour.
+   * * `files`: only with `--include EVENT=FILE|FILE`; the agent watches these files.
+   * * `status-line`: only with `--status-line`. It is a command of the settings and not a hook.
+   * * `false`: never, because another event reports the same, or because a silent hook would change the agent's
+   *   behaviour.
    */
-  readonly register?: false;
+  readonly register?: Registration;
   read(fields: Fields, memory: Memory): Reading[];
 }
+
+export type Registration = 'all' | 'named' | 'files' | 'status-line' | false;
 
 /** The process that ran the hook, as its front end saw it. It identifies the session if the payload does not. */
 export interface Sender {
@@ -134,6 +145,8 @@ export type WindowsRunner = 'cmd' | 'powershell' | 'either';
 export interface HookCommand {
   readonly posix?: string | undefined;
   readonly windows?: string | undefined;
+  /** The names of files that the agent watches for this event, joined by `|`. */
+  readonly files?: string | undefined;
 }
 
 /** A file that runs our commands, and the text edits that add or remove them. */

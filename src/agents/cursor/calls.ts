@@ -192,7 +192,7 @@ function serverOf(fields: Fields): string | undefined {
 /** Inline completion: it belongs to no turn, and it is very frequent. */
 export function tab(name: string, tool: string): HookEvent {
   return {
-    register: false,
+    register: 'named',
     read: fields => [
       reading(fields, {
         event_type: 'Action.After',

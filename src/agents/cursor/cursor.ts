@@ -191,7 +191,7 @@ const events: Record<string, HookEvent> = {
   // This hook runs after the file was read, and there is no hook for the end. Without general hooks, it is the only
   // report of a read.
   beforeReadFile: {
-    register: false,
+    register: 'named',
     read(fields, memory) {
       const call = callOf(fields, { kind: 'read', subject: text(fields.file_path) ?? '' }, 'b', memory);
       const known = {
@@ -217,7 +217,7 @@ const events: Record<string, HookEvent> = {
   afterTabFileEdit: tab('code_edit', 'TabWrite'),
   // Very frequent; only the fact and the length are kept.
   afterAgentThought: {
-    register: false,
+    register: 'named',
     read: (fields, memory) => [
       reading(
         fields,

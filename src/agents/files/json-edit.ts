@@ -140,6 +140,26 @@ export function addMarked(text: string | undefined, key: string, value: string |
   return bom + append(body, root, root, value, key, style);
 }
 
+/** Adds a member to the object of the file, without a mark: the value itself shows that it is ours. */
+export function addMember(text: string, key: string, value: unknown): string {
+  const body = withoutBom(text);
+  const bom = text.slice(0, text.length - body.length);
+  const root = rootOf(text);
+  if (root === undefined) return `${bom}${canonical({ [key]: value })} ${body}`;
+  return bom + append(body, root, root, value, key);
+}
+
+/** Returns the text of a node as it stands in the file. */
+export const sourceOf = (text: string, { offset, length }: Node): string =>
+  withoutBom(text).slice(offset, offset + length);
+
+/** Puts another JSON text in the place of a node. */
+export function replaceNode(text: string, { offset, length }: Node, json: string): string {
+  const body = withoutBom(text);
+  const bom = text.slice(0, text.length - body.length);
+  return bom + body.slice(0, offset) + json + body.slice(offset + length);
+}
+
 export function isMarked(text: string, key: string): boolean {
   const property = find(rootOf(text), [key])?.parent;
   const [name, value] = property?.children ?? [];

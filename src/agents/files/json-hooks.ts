@@ -4,7 +4,7 @@
  * agents.
  */
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, word } from '../../lib/read.ts';
+import { fieldsOf, text as textOf, word } from '../../lib/read.ts';
 import type { Edit, Entry, HookCommand, SettingsFile } from '../contract/contract.ts';
 import {
   addMarked,
@@ -54,7 +54,11 @@ export function jsonHooks(path: string, shape: Shape): SettingsFile & Required<P
     remove: text => remove(shape, text),
     entries(text) {
       const read = readHooks(shape, text, []);
-      return read.ok ? read.handlers.map(({ event, command }): Entry => ({ event, command })) : [];
+      return read.ok
+        ? read.handlers.map(
+            ({ event, command, matcher }): Entry => ({ event, command: { ...command, files: matcher } }),
+          )
+        : [];
     },
     others(text) {
       const read = readHooks(shape, text, []);
@@ -103,6 +107,8 @@ const hooksNode = (shape: Shape, file: Node | undefined): Node | undefined =>
 interface Ours {
   event: string;
   command: HookCommand;
+  /** The matcher of its group. */
+  matcher: string | undefined;
   /** The array of the event, the index of the group in it, and the index of the handler in the group. */
   list: JsonPath;
   index: number;
@@ -179,6 +185,7 @@ function oursIn(item: Node, list: JsonPath, index: number, field: string | undef
           {
             event: field === undefined ? event : (word(value[field]) ?? ''),
             command: commandOf(value),
+            matcher: group === undefined ? undefined : textOf(fieldsOf(getNodeValue(item)).matcher),
             list,
             index,
             path: group ? [...list, index, 'hooks', at] : [...list, index],

@@ -152,12 +152,12 @@ const events: Record<string, HookEvent> = {
   // The agent waits for each of the following hooks before it asks the model; AfterModel runs for every piece of a
   // streamed answer.
   BeforeModel: {
-    register: false,
+    register: 'all',
     read: fields => [
       reading(fields, { event_type: 'Model.Requested', data: { model_id: word(fieldsOf(fields.llm_request).model) } }),
     ],
   },
-  AfterModel: { register: false, read: answered },
+  AfterModel: { register: 'named', read: answered },
   // The same request as in BeforeModel.
   BeforeToolSelection: { register: false, read: () => [] },
 };

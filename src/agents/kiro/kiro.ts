@@ -13,7 +13,7 @@
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory } from '../contract/contract.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Registration } from '../contract/contract.ts';
 import { type Call, closeCall, openCall } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf, isExitStatus, toolFacts } from './tools.ts';
@@ -104,9 +104,9 @@ const events: Record<string, HookEvent> = {
   Stop: stopped,
   PreTaskExec: { read: () => [{ event_type: 'Agent.Plan.Start', data: {} }] },
   PostTaskExec: { read: () => [{ event_type: 'Agent.Plan.End', data: {} }] },
-  PostFileCreate: changed('FileCreated'),
-  PostFileSave: changed('FileSaved'),
-  PostFileDelete: changed('FileDeleted'),
+  PostFileCreate: changed('FileCreated', 'all'),
+  PostFileSave: changed('FileSaved', 'all'),
+  PostFileDelete: changed('FileDeleted', 'all'),
   Manual: { register: false, read: () => [] },
   // Contract C.
   promptSubmit: { ...prompted, register: false },
@@ -184,8 +184,8 @@ export const kiro: Agent = {
 };
 
 /** Reports a file that the agent or the user changed. */
-function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted'): HookEvent {
-  return { register: false, read: () => [{ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' }] };
+function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted', register: Registration = false): HookEvent {
+  return { register, read: () => [{ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' }] };
 }
 
 function isFirst(what: string, memory: Memory): boolean {

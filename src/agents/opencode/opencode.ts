@@ -313,13 +313,7 @@ const edges = new Set([
 ]);
 
 /** Events that the plugin does not forward: other events report the same, or one process for each would be too many. */
-const unasked = new Set([
-  'session.reasoning.ended',
-  'tool.execute.before',
-  'tool.execute.after',
-  'execute.before',
-  'execute.after',
-]);
+const unasked = new Set(['tool.execute.before', 'tool.execute.after', 'execute.before', 'execute.after']);
 
 const events: Record<string, HookEvent> = Object.fromEntries(
   Object.entries(readers).map(([name, read]) => [
@@ -327,6 +321,8 @@ const events: Record<string, HookEvent> = Object.fromEntries(
     {
       ...(edges.has(name) ? { edge: true } : {}),
       ...(unasked.has(name) ? { register: false } : {}),
+      // Each piece of thought would start a process.
+      ...(name === 'session.reasoning.ended' ? { register: 'named' } : {}),
       read: (fields, memory) => shared(fields, memory, read),
     },
   ]),

@@ -25,6 +25,7 @@ export const readingsWith =
       key: reading.key,
       actor: reading.actor,
       output: reading.output,
+      path: reading.path,
       edits: reading.edits,
       facts: shared.facts === undefined ? reading.facts : Object.assign(shared.facts, reading.facts),
       subagent: reading.subagent ?? shared.subagent,

@@ -99,7 +99,7 @@ const documented: Record<string, HookEvent> = {
   post_cascade_response: responded,
   post_cascade_response_with_transcript: responded,
   post_setup_worktree: {
-    register: false,
+    register: 'all',
     // A trajectory starts in a worktree, or moves to another one.
     read: (fields, memory) => [
       memory.recall('trajectory', 'began') === undefined
