@@ -38,6 +38,12 @@ export {
   type Late,
 } from './library/bridge-options.ts';
 export {
+  type HookCommandEntry,
+  type HookFileOptions,
+  type HookFileResult,
+  registerHookFile,
+} from './library/hook-files.ts';
+export {
   type BudgetGuardOptions,
   budgetGuard,
   type LoopGuardOptions,
