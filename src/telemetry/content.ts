@@ -6,7 +6,7 @@
 import type { Attributes, AttributeValue } from '@opentelemetry/api';
 import type { AnyValueMap } from '@opentelemetry/api-logs';
 import type { SpanContent } from '../assemble/finished.ts';
-import { type Event, type Facts, FILE_WRITE, type Fields, isVendor } from '../event/event.ts';
+import { type Event, type Facts, type Fields, isVendor } from '../event/event.ts';
 import { fitted, type Json } from '../lib/fitted.ts';
 import { isFields, put } from '../lib/read.ts';
 import { development, ours, stable } from './names.ts';
@@ -54,9 +54,7 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
     modes[of] === 'hash' ? hash : undefined;
   const shown = (text: string | undefined): string | undefined => (on === 'spans' ? undefined : text);
   const { content: sizes } = facts;
-  if (event.event_type === FILE_WRITE)
-    return [{ [development.filePath]: shown(facts.path), [ours.pathHash]: sizes?.path?.hash }];
-  if (isVendor(event)) return [];
+  if (isVendor(event)) return [{ [development.filePath]: shown(facts.path), [ours.pathHash]: sizes?.path?.hash }];
   switch (event.event_type) {
     case 'Session.Start':
       return [{ [development.processWorkingDirectory]: shown(facts.cwd), [ours.contextUri]: shown(facts.context_uri) }];

@@ -172,7 +172,10 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
     const plain = Object.entries(event.data).filter(([, value]) =>
       ['string', 'number', 'boolean'].includes(typeof value),
     );
-    return plain.slice(0, 24).map(([name, value]) => ({ [`${ours.vendorPrefix}${name}`]: value as string | number }));
+    return [
+      ...plain.slice(0, 24).map(([name, value]) => ({ [`${ours.vendorPrefix}${name}`]: value as string | number })),
+      { [development.toolName]: facts.tool, [ours.mcpServer]: serverOf(facts.mcp?.server) },
+    ];
   }
   // The row of a type takes the events of that type, but the compiler cannot infer this from the index. A type of a
   // later version of the standard has no row: only its envelope is recorded.

@@ -473,3 +473,39 @@ describe("each row of Base Coat's table of measurements has a signal", () => {
 
   test.each(hookPoints)('%s', hook => rows[hook]?.());
 });
+
+test('each change of a handler is a record that names the handler and what it changed, and nothing of the content', () => {
+  const changes = [
+    { hookId: 'redactor', what: 'output' },
+    { hookId: 'memory', what: 'replaced_context' },
+    { hookId: 'not an id: /home/kim', what: 'input' },
+    { hookId: 'odd', what: 'a sentence about the customer' },
+  ];
+  const response = { action: 'modify', modifiedOutput: 'canary', metadata: { modifiedBy: ['redactor'], changes } };
+  const played = play([
+    {
+      atMs: START_MS,
+      payload: {
+        hook: 'PostToolUse',
+        timestamp: time(0),
+        sessionId: 's-1',
+        tool: { name: 'deploy', success: true, durationMs: 5 },
+        response,
+      },
+    },
+  ]);
+  const found = recordsOf('vendor.base-coat.change', played);
+  expect(
+    found.map(each => [
+      each['agent_hooks.vendor.hook'],
+      each['agent_hooks.vendor.what'],
+      each['gen_ai.tool.name'],
+      each['session.id'],
+    ]),
+  ).toEqual([
+    ['redactor', 'output', 'deploy', 's-1'],
+    ['memory', 'replaced_context', 'deploy', 's-1'],
+    [undefined, 'input', 'deploy', 's-1'],
+  ]);
+  expect(JSON.stringify([played.events, found])).not.toMatch(/canary|kim|customer/);
+});

@@ -46,7 +46,11 @@ const answer = z.object({
     .object({
       hookId: hookId.optional().catch(undefined),
       failures: z.array(z.unknown()).catch([]),
-      changes: z.array(change).catch([]),
+      // An odd entry does not cost the others.
+      changes: z
+        .array(z.unknown())
+        .transform(all => all.flatMap(each => change.safeParse(each).data ?? []))
+        .catch([]),
     })
     .catchall(z.unknown())
     .catch({ failures: [], changes: [] }),

@@ -1,6 +1,7 @@
 /** The arguments of calls that are sent by default, and those that are never sent. */
 import { expect, test } from 'vitest';
 import { optionsOf } from '../../../src/agents/claude-code/options.ts';
+import { defaultModes } from '../../../src/event/content-classes.ts';
 import { mapped, type PlayedHook, play, START_MS } from '../../play.ts';
 
 const optionsIn = (tool: string, input: object): object | undefined =>
@@ -65,4 +66,28 @@ test('a span has the family, operation and subtype of its action, and its option
     ['coordination', 'invoke', 'mcp_call', undefined],
     [undefined, undefined, undefined, undefined],
   ]);
+});
+
+test('an event of no type of the model has its facts, and its path only if paths are asked for', () => {
+  const hook = (name: string, more: object): PlayedHook => ({
+    atMs: START_MS,
+    payload: { hook_event_name: name, session_id: 's', ...more },
+  });
+  const hooks = [
+    hook('CwdChanged', { old_cwd: '/home/kim/old', new_cwd: '/home/kim/shop' }),
+    hook('UserPromptExpansion', { expansion_type: 'slash_command', command_name: 'review', command_args: 'canary' }),
+    hook('Elicitation', { mode: 'form', mcp_server_name: 'tracker', message: 'canary' }),
+  ];
+  const attributesIn = (events: object[]) => events.map(each => ({ ...(each as { data: object }).data }));
+  const { events } = play(hooks);
+  expect(attributesIn(events)).toEqual([
+    {},
+    { expansion_type: 'slash_command', command_name: 'review', command_args_length: 6 },
+    { mode: 'form', message_length: 6 },
+  ]);
+  expect(JSON.stringify(events)).not.toMatch(/canary|\/home\/kim/);
+  expect(events[2]?.metadata?.['dev.otel-hooks']).toMatchObject({ mcp: { server: 'tracker' } });
+  const keep = { modes: { ...defaultModes, paths: 'full' as const }, longest: 200, clean: (text: string) => text };
+  const asked = play(hooks, false, undefined, keep);
+  expect(asked.events[0]?.metadata?.['dev.otel-hooks']).toMatchObject({ path: '/home/kim/shop' });
 });
