@@ -225,4 +225,28 @@ describe('a stream', () => {
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 0, read: 6, recorded: 6, interrupted: true });
   }, 90_000);
+
+  it('that a kill ends in the middle is continued from there, and each event is recorded once', async () => {
+    const all = events(20_000);
+    const file = put('events', lines(all));
+    const child = spawn(process.execPath, [bin, 'ingest', file], { cwd: home, env: { HOME: home }, stdio: 'ignore' });
+    const ended = new Promise<NodeJS.Signals | null>(resolve => child.on('close', (_, signal) => resolve(signal)));
+    // The first round is committed, and most of the file is not read yet.
+    await vi.waitFor(() => expect(journal().length).toBeGreaterThan(0), { timeout: 40_000, interval: 5 });
+    child.kill('SIGKILL');
+    expect(await ended).toBe('SIGKILL');
+    const before = journal().length;
+    expect(before).toBeLessThan(all.length);
+
+    const rest = await ingested(file);
+    expect(rest).toMatchObject({ code: 0, refused: {}, interrupted: false });
+    expect(rest.files[0]?.from_line).toBeGreaterThan(1);
+    expect(journal()).toHaveLength(all.length);
+    const { transcripts, balanced } = JSON.parse((await ranIn(home, ['status', '--json'])).out) as {
+      transcripts: { read: number; journaled: number; duplicate: number };
+      balanced: boolean;
+    };
+    expect(balanced).toBe(true);
+    expect(transcripts).toMatchObject({ journaled: all.length, read: all.length + transcripts.duplicate });
+  }, 90_000);
 });

@@ -1,10 +1,15 @@
 /** `otel-hooks serve` as a person types it: the cases in which it refuses to listen, and TLS. */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { createPublicKey } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { main } from '../../src/cli.ts';
+import { newSigningKey, SIGNATURE, signDetached, signingKey } from '../../src/lib/jws.ts';
 import { selfSigned } from '../certificates.ts';
 import { agentHooks, stand } from './standing.ts';
 
@@ -150,3 +155,38 @@ it('with TLS it accepts the names of its certificate, and may require a certific
     await at.leave();
   }
 });
+
+it('with --require-signature the real process takes signed events only, and refuses a file without a key', async () => {
+  const bin = fileURLToPath(new URL('../../dist/otel-hooks.cjs', import.meta.url));
+  const key = signingKey(newSigningKey());
+  const jwks = join(folder, 'jwks.json');
+  writeFileSync(jwks, JSON.stringify({ keys: [createPublicKey(key).export({ format: 'jwk' })] }));
+  const home = mkdtempSync(join(folder, 'home-'));
+  const words = ['serve', '--listen', '127.0.0.1:0', '--require-signature', jwks, '--json'];
+  const child = spawn(process.execPath, [bin, ...words], { env: { HOME: home }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise<number | null>(resolve => child.on('close', resolve));
+  try {
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const { url, token, state } = JSON.parse(line.toString()) as { url: string; token: string; state: string };
+    const body = JSON.stringify(agentHooks(1));
+    const post = async (headers: Record<string, string>): Promise<number> => {
+      const authorization = `Bearer ${readFileSync(token, 'utf8').trim()}`;
+      const init = { method: 'POST', body, headers: { 'content-type': 'application/json', authorization, ...headers } };
+      return (await fetch(`${url}/v1/events`, init)).status;
+    };
+    expect(await post({})).toBe(401);
+    expect(await post({ [SIGNATURE]: signDetached(Buffer.from(`${body} `), key) })).toBe(401);
+    expect(await post({ [SIGNATURE]: signDetached(Buffer.from(body), signingKey(newSigningKey())) })).toBe(401);
+    expect(await post({ [SIGNATURE]: signDetached(Buffer.from(body), key) })).toBe(200);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    const lines = readdirSync(join(state, 'journal')).map(name => readFileSync(join(state, 'journal', name), 'utf8'));
+    expect(lines.join('').trim().split('\n')).toHaveLength(1);
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+  }
+  writeFileSync(jwks, '{"keys":[]}');
+  const refused = await serve('--require-signature', jwks);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('holds no public Ed25519 key')]);
+}, 60_000);
