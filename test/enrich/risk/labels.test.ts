@@ -29,13 +29,16 @@ describe('the rules of risk', () => {
     },
   );
 
-  it.each(['unseen', 'fifth'] as const)('have a recall of at least 0.9 and a precision of at least 0.95: %s', set => {
-    const judged = judge(labelsOf(set));
-    console.log(
-      `risk, ${set}: precision ${judged.precision.toFixed(3)}, recall ${judged.recall.toFixed(3)}, ` +
-        `${judged.risky} of ${judged.actions} actions are risky`,
-    );
-    expect(judged.precision).toBeGreaterThanOrEqual(0.95);
-    expect(judged.recall).toBeGreaterThanOrEqual(0.9);
-  });
+  it.each(['unseen', 'fifth', 'sixth'] as const)(
+    'have a recall of at least 0.9 and a precision of at least 0.95: %s',
+    set => {
+      const judged = judge(labelsOf(set));
+      console.log(
+        `risk, ${set}: precision ${judged.precision.toFixed(3)}, recall ${judged.recall.toFixed(3)}, ` +
+          `${judged.risky} of ${judged.actions} actions are risky`,
+      );
+      expect(judged.precision).toBeGreaterThanOrEqual(0.95);
+      expect(judged.recall).toBeGreaterThanOrEqual(0.9);
+    },
+  );
 });

@@ -8,7 +8,7 @@ export interface Label {
   action: Action;
 }
 
-export function labelsOf(set: 'seen' | 'unseen' | 'later' | 'fourth' | 'fifth'): Label[] {
+export function labelsOf(set: 'seen' | 'unseen' | 'later' | 'fourth' | 'fifth' | 'sixth'): Label[] {
   const text = readFileSync(new URL(`labels/${set}.labels`, import.meta.url), 'utf8');
   const entries: string[] = [];
   for (const line of text.split('\n')) {
