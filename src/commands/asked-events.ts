@@ -45,7 +45,7 @@ export function checkAsked(
   if (!statusLine) return;
   if (platform === 'win32')
     throw new UsageError(
-      '--status-line needs sh: on Windows the agent chooses the shell of a status line, and a command around yours would change it. Forward its input instead: docs/agents/claude-code.md',
+      '--status-line needs sh: on Windows the agent chooses the shell of a status line, and a command around yours would change it. Forward its input instead: docs/setting-up.md',
     );
   if (!hasStatusLine(scope, platform))
     throw new UsageError('--status-line takes --global or --local: a shared file would change the line of every user');
