@@ -6,7 +6,7 @@
  * and calls the tools itself.
  */
 import { spawn } from 'node:child_process';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { fieldsOf, isFields, number, text, word } from '../lib/read.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
@@ -167,11 +167,11 @@ function handlerOf(entry: unknown, declared: Declared): Made | string {
   };
 }
 
-/** Files of a project lie in `.github/hooks`, `.github` or `.claude`; their commands run in the folder above. */
+/** A file in `hooks` of a folder whose name begins with a dot, or in that folder, belongs to the folder above it. */
 function projectOf(path: string): string {
-  const folder = dirname(path);
-  const found = /^(.*)[\\/]\.(?:github|claude)(?:[\\/].*)?$/s.exec(folder)?.[1];
-  return found === undefined ? folder : found || join(folder, '/');
+  const own = dirname(path);
+  const folder = basename(own) === 'hooks' ? dirname(own) : own;
+  return basename(folder).startsWith('.') ? dirname(folder) : own;
 }
 
 /** Names with `|` between them; `*` and nothing match every tool. */

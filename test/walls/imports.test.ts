@@ -187,7 +187,12 @@ const rooms: Readonly<Record<string, Room>> = {
   deliver: { sees: 'all', packages: [/^node:(fs|path|os|timers\/promises|worker_threads)$/] },
   library: {
     sees: 'all',
-    packages: [/^node:(crypto|os|async_hooks)$/, /^(re2js|@pydantic\/genai-prices)$/, openTelemetry],
+    // Hooks that a file declares are commands, and the front matter of a page is YAML.
+    packages: [
+      /^node:(crypto|os|async_hooks|path|child_process)$/,
+      /^(re2js|@pydantic\/genai-prices|yaml)$/,
+      openTelemetry,
+    ],
   },
   demo: { sees: ['lib', 'agents', 'setup', 'deliver', 'telemetry'], packages: [node] },
   doctor: {
