@@ -4,7 +4,7 @@
  *
  * An answer of the proxy to CONNECT is never taken for an answer of the server. A 407 of the proxy that looks like a 407
  * of the server would make the shipper divide and give up bodies that the server never saw. A tunnel that the proxy
- * does not open is closed at the time limit of the request. docs/decisions/0010 says why no package does this.
+ * does not open is closed at the time limit of the request. docs/decisions/0011 says why no package does this.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
