@@ -9,6 +9,7 @@ import type { Loss } from '../interchange/losses.ts';
 import { type Manifest, nameOf, spelled } from '../interchange/manifest.ts';
 import { plainTextLosses } from '../interchange/plain-text.ts';
 import { type Choice, type NativeFile, type Provider, type Target, targetOf } from '../interchange/provider.ts';
+import { withDialect } from '../interchange/runtime-command.ts';
 import { jsonText, yamlText } from '../interchange/source.ts';
 import { LATEST } from '../interchange/vocabulary.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
@@ -66,7 +67,7 @@ function orderOf(words: Words, io: Io): Order {
   if (to === undefined) throw new UsageError(`--to is missing: ${formats()}, all`);
   const format = flagText(words, '--format') ?? 'json';
   if (!['json', 'yaml'].includes(format)) throw new UsageError(`--format is json or yaml, not ${format}`);
-  const choice = choiceOf(words);
+  const choice: Choice = { ...choiceOf(words), commands: words.flags['--plain'] === true ? 'plain' : 'runtime' };
   if (format === 'yaml' && to !== CANONICAL) throw new UsageError(`--format yaml is for --to ${CANONICAL}`);
   if (to === 'all' && choice.layout !== undefined) throw new UsageError('--layout is for one agent, not for --to all');
   const folder = flagText(words, '--out');
@@ -110,15 +111,27 @@ interface Result {
   losses: Loss[];
 }
 
+/** Hooks of an agent's file get a note of their dialect. */
+const withNote = ({ manifest, from }: Hooks, target: Target | undefined, { commands }: Choice): Manifest =>
+  from === CANONICAL || (commands === 'plain' && target === undefined) ? manifest : withDialect(manifest, from);
+
+/** The runtime passes plain text on to agents that read answers, and the note of the dialect keeps it in a manifest. */
+const isPassedOn = (target: Target | undefined, { commands }: Choice): boolean =>
+  commands === 'runtime' && (target === undefined || target.facts.supports.structured_output !== 'no');
+
 function converted(read: Hooks, target: Target | undefined, order: Order): Result {
   const { format, base, out, to } = order;
-  const { manifest, files: scripts, missing } = placedScripts(read.manifest, order.scripts, base, out ?? base, target);
+  const {
+    manifest,
+    files: scripts,
+    missing,
+  } = placedScripts(withNote(read, target, order.choice), order.scripts, base, out ?? base, target);
   const encoded = target === undefined ? undefined : convertManifest(manifest, target);
   const source = read.from === CANONICAL ? undefined : providerOf(read.from, '--from');
   const losses: Loss[] = [
     ...read.losses,
     ...missing.map((path): Loss => ({ kind: 'odd_input', severity: 'warning', message: `there is no script ${path}` })),
-    ...(source === undefined ? [] : plainTextLosses(manifest, source, target)),
+    ...(source === undefined || isPassedOn(target, order.choice) ? [] : plainTextLosses(manifest, source, target)),
     ...(encoded?.losses ?? []),
     ...(target === undefined ? [] : doubledLosses(manifest, target, othersOf(target, source, order))),
   ];

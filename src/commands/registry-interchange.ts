@@ -8,7 +8,7 @@ export const commandsOfInterchange: Command[] = [
     name: 'convert',
     summary: 'convert hooks of one agent for another, by the Hook Interchange Format, and list the losses',
     usage:
-      'otel-hooks convert [--from PROVIDER] --to PROVIDER|all [--out FOLDER [--merge|--remove|--force] [--dry-run]] [--scripts keep|absolute|copy] [--strict] [--soften] [--registry V] [--products] [--layout NAME] [--format json|yaml] FILE',
+      'otel-hooks convert [--from PROVIDER] --to PROVIDER|all [--out FOLDER [--merge|--remove|--force] [--dry-run]] [--scripts keep|absolute|copy] [--strict] [--plain] [--soften] [--registry V] [--products] [--layout NAME] [--format json|yaml] FILE',
     notes: [
       'PROVIDER is an agent or hook-interchange, the format itself; without --from the file decides. Prints the file of the',
       'other provider, and the losses on standard error; - is standard input. The result is read again and compared. Exits 1',
@@ -43,6 +43,7 @@ export const commandsOfInterchange: Command[] = [
         summary: 'paths of scripts: keep them, write them absolute, or copy the scripts into the project',
       },
       { name: '--strict', summary: 'exit 1 for every warning' },
+      { name: '--plain', summary: 'write commands as they are: agents ignore answers in another dialect' },
       { name: '--soften', summary: 'replace exit code 2 by 1 in hooks that must not block' },
       {
         name: '--registry',

@@ -21,6 +21,7 @@ import { decodeEvent, decodeMatcher, decodeName, decodeSplit, encodeEvent } from
 import { effectOf, isEverything, isSame, placesOf } from './native-places.ts';
 import type { Entry, HandlerFields, McpForm, NativeFile, Target } from './provider.ts';
 import { addRegistryLoss } from './registry-differences.ts';
+import { runtimeHandler, unwrapped, withUnwrapped } from './runtime-command.ts';
 import { ANY_MCP, isTool, isToolEvent } from './vocabulary.ts';
 
 export type Encoded =
@@ -49,16 +50,26 @@ export function convertManifest(manifest: Manifest, target: Target): Encoded {
   return why === undefined ? { ok: true, files, losses, fit: fitted } : { ok: false, why, losses, fit: fitted };
 }
 
-function entriesOf({ hook, places }: Fitted, data: { handler: Values; group: Values }, target: Target): Entry[] {
-  const handler = { ...nativeHandler(hook, target), ...data.handler };
+function entriesOf(
+  { hook, places, outcome }: Fitted,
+  data: { handler: Values; group: Values },
+  target: Target,
+): Entry[] {
   return places.map(({ native, matcher }) => ({
     event: native,
-    handler,
+    handler: {
+      ...nativeHandler({ ...hook, handler: handlerFor(hook, native, outcome, target) }, target),
+      ...data.handler,
+    },
     group: data.group,
     hook,
     ...(matcher === undefined ? {} : { matcher }),
   }));
 }
+
+/** A hook that always blocks is written in the words of the target. */
+const handlerFor = (hook: Hook, native: string, outcome: Fitted['outcome'], target: Target): Handler =>
+  outcome === 'block' ? hook.handler : runtimeHandler(hook, native, target);
 
 function nativeHandler({ handler, provider_data: data }: Hook, { provider, layout }: Target): Values {
   const { fields } = layout;
@@ -164,7 +175,9 @@ function decodeEntry(entry: Entry, target: Target, addLoss: AddLoss): Hook | und
   if (isGeneral && !isWritten(hook, entry, target)) own.event = native;
   if (matcher !== undefined && own.matcher === undefined && (!isSplit || own.event !== undefined))
     keepSpelling(hook, matcher, own, target);
-  return Object.keys(own).length === 0 ? hook : withOwn(hook, own, target);
+  const whole = Object.keys(own).length === 0 ? hook : withOwn(hook, own, target);
+  const ofRuntime = unwrapped(read.command);
+  return ofRuntime === undefined ? whole : withUnwrapped(whole, ofRuntime);
 }
 
 /** Returns the matcher of a tool event. A matcher of another event is kept in `own` for the provider. */

@@ -3,11 +3,12 @@ import { isObject, shown, type Values } from '../standards/wording.ts';
 import type { AddLoss } from './losses.ts';
 import type { Hook } from './manifest.ts';
 import type { Provider } from './provider.ts';
+import { OWN } from './runtime-command.ts';
 import { capabilityNames } from './vocabulary.ts';
 
 export function addFieldLosses(hook: Hook, { slug, title }: Provider, addLoss: AddLoss): void {
   for (const [other, data] of Object.entries(hook.provider_data ?? {}))
-    if (other !== slug) addDataLosses(hook, other, data, title, addLoss);
+    if (other !== slug && other !== OWN) addDataLosses(hook, other, data, title, addLoss);
   for (const field of Object.keys(hook))
     if (!hookFields.includes(field))
       addLoss({

@@ -12,6 +12,7 @@ import { ownData, type Place, placesOf } from './native-places.ts';
 import { withProjectVariables } from './project-variables.ts';
 import type { Provider, Target } from './provider.ts';
 import { blocking as blockingCommand, request, softened } from './replacement-commands.ts';
+import { addPlainLoss, dialectOf, FORMAT, translated } from './runtime-command.ts';
 import { type Capability, capabilities, defaultStrategy, type Strategy } from './vocabulary.ts';
 
 export interface Fitted {
@@ -52,20 +53,24 @@ function pathLoss(hooks: readonly Fitted[], { provider }: Target): Loss | undefi
   return { kind: 'semantic_approximation', severity: 'info', field: 'handler.command', message, suggestion };
 }
 
-function fitHook(given: Hook, target: Target, addLoss: AddLoss): Omit<Fitted, 'index'> | undefined {
-  const places = placesOf(given, target, addLoss);
+function fitHook(given: Hook, asked: Target, addLoss: AddLoss): Omit<Fitted, 'index'> | undefined {
+  const places = placesOf(given, asked, addLoss);
   if (places.length === 0) return undefined;
-  const hook = withProjectVariables(given, target.provider, addLoss);
+  const target = translated(given, asked);
+  // The runtime sets the variable of the agent that the command was written for.
+  const setsVariable = target.isTranslated && dialectOf(given) !== FORMAT;
+  const hook = setsVariable ? given : withProjectVariables(given, target.provider, addLoss);
   const strategy = strategyFor(hook, target, addLoss);
   addFieldLosses(hook, target.provider, addLoss);
   if (strategy === 'exclude') return undefined;
   if (strategy === 'block') return blocked(hook, places, target, addLoss);
   addBlockingLosses(hook, places, target, addLoss);
-  addAnswerLoss(hook, target, addLoss);
+  if (target.commands === undefined) addAnswerLoss(hook, target, addLoss);
+  addPlainLoss(hook, target, addLoss);
   const carried = fittedHandler(hook, target, addLoss);
   if (carried === undefined) return undefined;
   const mayBlock = hook.blocking !== true && places.some(({ effect }) => effect === 'prevent');
-  const handler = mayBlock && target.softens ? withSoft(carried) : carried;
+  const handler = mayBlock && target.softens && !target.isTranslated ? withSoft(carried) : carried;
   return { hook: { ...hook, handler }, outcome: 'keep', places };
 }
 
@@ -191,7 +196,7 @@ function addBlockingLosses(hook: Hook, places: readonly Place[], target: Target,
   const remark = provider.remarks && Object.hasOwn(provider.remarks, event) ? provider.remarks[event] : undefined;
   if (remark?.kind === 'semantic_approximation') addLoss({ ...remark, severity: 'warning' });
   for (const { native, effect, event: placed } of places) {
-    if (hook.blocking !== true && effect === 'prevent' && !target.softens)
+    if (hook.blocking !== true && effect === 'prevent' && !target.softens && !target.isTranslated)
       addLoss({
         kind: 'semantic_approximation',
         severity: 'info',
@@ -239,13 +244,7 @@ function fittedHandler(hook: Hook, target: Target, addLoss: AddLoss): Handler | 
 
   const timeout = fittedTimeout(handler, target, addLoss);
   if (timeout !== undefined) kept.timeout = timeout;
-  if (handler.timeout_action === 'block')
-    addLoss({
-      kind: 'field_dropped',
-      severity: 'warning',
-      field: 'handler.timeout_action',
-      message: `${provider.title} continues an action when its hook times out: timeout_action is not carried over`,
-    });
+  Object.assign(kept, timeoutAction(handler, target, addLoss));
   if (handler.status_message !== undefined) {
     const message = `${provider.title} shows no message while a hook runs: status_message is not carried over`;
     if (fields.status_message) kept.status_message = handler.status_message;
@@ -254,6 +253,18 @@ function fittedHandler(hook: Hook, target: Target, addLoss: AddLoss): Handler | 
   if (isCommand || !isCarried) Object.assign(kept, commandFields(handler, target, addLoss));
   addUnknownFields(handler, addLoss);
   return kept as unknown as Handler;
+}
+
+function timeoutAction({ timeout_action: action }: Handler, target: Target, addLoss: AddLoss): Partial<Handler> {
+  if (action !== 'block') return {};
+  if (target.isTranslated) return { timeout_action: action };
+  addLoss({
+    kind: 'field_dropped',
+    severity: 'warning',
+    field: 'handler.timeout_action',
+    message: `${target.provider.title} continues an action when its hook times out: timeout_action is not carried over`,
+  });
+  return {};
 }
 
 function addUnknownFields(handler: Handler, addLoss: AddLoss): void {
@@ -293,7 +304,8 @@ function commandFields(handler: Handler, target: Target, addLoss: AddLoss): Reco
   if (handler.cwd !== undefined && has('configurable_cwd', target)) kept.cwd = handler.cwd;
   if (handler.env !== undefined && has('custom_env', target)) kept.env = handler.env;
   if (handler.async === true && has('async_execution', target)) kept.async = true;
-  if (handler.platform !== undefined && has('platform_commands', target))
+  if (handler.platform !== undefined && target.isTranslated) kept.platform = handler.platform;
+  else if (handler.platform !== undefined && has('platform_commands', target))
     Object.assign(kept, platformThere(handler, target, addLoss));
   return kept;
 }
@@ -305,11 +317,12 @@ const known = [
 
 function fittedTimeout(
   { timeout: seconds }: Handler,
-  { provider, layout }: Target,
+  { provider, layout, isTranslated }: Target,
   addLoss: AddLoss,
 ): number | undefined {
   const { timeout } = layout.fields;
   if (seconds === undefined || seconds === 0) return undefined;
+  if (isTranslated) return seconds;
   if (timeout === undefined) {
     const message = `${provider.title} has no timeout for a hook: ${seconds} s are not carried over`;
     addLoss({ kind: 'field_dropped', severity: 'warning', field: 'handler.timeout', message });

@@ -31,11 +31,21 @@ export function capabilitiesOf({ handler, blocking, degradation, capabilities }:
 export const onlyBlocks = (hook: Hook): boolean =>
   !capabilitiesOf({ ...hook, blocking: false }).includes('structured_output');
 
+/** Capabilities of the runtime: it applies the fields, and translates the answer or denies. */
+const ofRuntime: readonly Capability[] = [
+  'structured_output',
+  'input_rewrite',
+  'platform_commands',
+  'custom_env',
+  'configurable_cwd',
+];
+
 /**
  * Returns the support of a target. A capability without a field in the native file is not supported, even if the
  * registry lists it.
  */
-export function supportOf(capability: Capability, { facts, layout }: Target): Support {
+export function supportOf(capability: Capability, { facts, layout, isTranslated }: Target): Support {
+  if (isTranslated && ofRuntime.includes(capability)) return 'yes';
   const support = facts.supports[capability];
   const { fields } = layout;
   const types = Object.keys(fields.types ?? {});

@@ -187,6 +187,10 @@ export interface Target {
   readonly layout: Layout;
   /** Hooks that must not block are softened. */
   readonly softens: boolean;
+  /** How commands of another dialect are written; undefined: as they are, without a remark. */
+  readonly commands?: Choice['commands'];
+  /** The runtime translates the hook at hand. */
+  readonly isTranslated?: true;
   /** The same target by the registry alone, if this one follows the product. */
   readonly registry?: Target | undefined;
   /** The version of the registry. */
@@ -200,6 +204,8 @@ export interface Choice {
   readonly products?: boolean | undefined;
   /** The commands of hooks that must not block are softened. */
   readonly softens?: boolean | undefined;
+  /** `runtime`: commands of another dialect run through `otel-hooks run-hook`. `plain`: a guard gets a loss instead. */
+  readonly commands?: 'runtime' | 'plain' | undefined;
 }
 
 export function targetOf(provider: Provider, choice: Choice = {}): Target | { why: string } {
@@ -212,11 +218,14 @@ export function targetOf(provider: Provider, choice: Choice = {}): Target | { wh
   if (layout === undefined)
     return { why: `${provider.title} has no layout ${name}; known: ${Object.keys(provider.layouts).join(', ')}` };
   const softens = choice.softens === true;
-  if (product === undefined) return { provider, layout, softens, version, facts: together(facts, layout.facts) };
+  const { commands } = choice;
+  if (product === undefined)
+    return { provider, layout, softens, commands, version, facts: together(facts, layout.facts) };
   const { matching = layout.matching, split = provider.split } = product;
   return {
     provider: { ...provider, split },
     softens,
+    commands,
     layout: { ...layout, matching },
     facts: together(together(facts, product), layout.facts),
     version,

@@ -67,7 +67,7 @@ describe('convert', () => {
     expect(none.err).toContain('Windsurf supports none of its hooks; nothing was written.');
     expect((await ran('convert', '--to', 'gemini-cli', small)).code).toBe(0);
     expect((await ran('convert', '--to', 'gemini-cli', '--strict', small)).code).toBe(0);
-    expect((await ran('convert', '--to', 'cursor', '--strict', 'hook.yaml')).code).toBe(1);
+    expect((await ran('convert', '--plain', '--to', 'cursor', '--strict', 'hook.yaml')).code).toBe(1);
     expect((await ran('convert', '--to', 'cursor', 'nothing.json')).code).toBe(1);
     expect((await ran('convert', '--to', 'cursor', 'broken.json')).err).toContain('broken.json:6:31 matcher/pattern');
   });
@@ -79,7 +79,7 @@ describe('convert', () => {
 
     it('are left out, and the output counts them', async () => {
       const file = put('both/.claude/settings.json', settings(ours, theirs));
-      const { code, out, err } = await ran('convert', '--to', 'codex', file);
+      const { code, out, err } = await ran('convert', '--plain', '--to', 'codex', file);
       expect(code).toBe(0);
       expect(out).toContain('make lint');
       expect(out).not.toContain('otel-hooks');
@@ -92,7 +92,7 @@ describe('convert', () => {
     it('are left out of a manifest, too', async () => {
       const hooks = [ours, theirs].map(({ type, command }) => ({ event: 'agent_stop', handler: { type, command } }));
       const file = put('both.json', JSON.stringify({ spec: 'hooks/0.1', hooks }));
-      const { out, err } = await ran('convert', '--to', 'claude-code', file);
+      const { out, err } = await ran('convert', '--plain', '--to', 'claude-code', file);
       expect(out).not.toContain('otel-hooks');
       expect(err).toContain('left out 1 hook');
     });
@@ -129,33 +129,37 @@ describe('convert', () => {
   it('replaces a file only with --force, and writes all files of a project', async () => {
     const file = put('shop/.cursor/hooks.json', '{"version":1,"hooks":{"stop":[{"command":"mine"}]}}\n');
     const before = readFileSync(file, 'utf8');
-    const refused = await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small);
+    const refused = await ran('convert', '--plain', '--to', 'cursor', '--out', join(home, 'shop'), small);
     expect(refused.code).toBe(1);
     expect(refused.err).toContain('is there already; nothing was written');
     expect(readFileSync(file, 'utf8')).toBe(before);
-    expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), '--force', small)).code).toBe(0);
+    expect(
+      (await ran('convert', '--plain', '--to', 'cursor', '--out', join(home, 'shop'), '--force', small)).code,
+    ).toBe(0);
     expect(JSON.parse(readFileSync(file, 'utf8')).hooks).toEqual({ sessionStart: [{ command: 'x' }] });
     const settings = put(
       'shop/.claude/settings.json',
       '{\n  // mine\n  "permissions": { "allow": [] },\n  "hooks": {}\n}\n',
     );
-    expect((await ran('convert', '--to', 'claude-code', '--out', join(home, 'shop'), '--force', small)).code).toBe(0);
+    expect(
+      (await ran('convert', '--plain', '--to', 'claude-code', '--out', join(home, 'shop'), '--force', small)).code,
+    ).toBe(0);
     expect(readFileSync(settings, 'utf8')).toMatch(
       /^\{\n {2}\/\/ mine\n {2}"permissions": \{ "allow": \[\] \},\n {2}"hooks": \{\n {4}"SessionStart"/,
     );
     const odd = put('odd/.claude/settings.json', '{ "hooks": ');
-    const unread = await ran('convert', '--to', 'claude-code', '--out', join(home, 'odd'), '--force', small);
+    const unread = await ran('convert', '--plain', '--to', 'claude-code', '--out', join(home, 'odd'), '--force', small);
     expect([unread.code, readFileSync(odd, 'utf8')]).toEqual([1, '{ "hooks": ']);
     // The same conversion again changes nothing.
-    expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small)).code).toBe(0);
-    await ran('convert', '--to', 'cline', '--out', join(home, 'shop'), 'hook.yaml');
+    expect((await ran('convert', '--plain', '--to', 'cursor', '--out', join(home, 'shop'), small)).code).toBe(0);
+    await ran('convert', '--plain', '--to', 'cline', '--out', join(home, 'shop'), 'hook.yaml');
     const program = join(home, 'shop', '.clinerules', 'hooks', 'PreToolUse');
     expect(statSync(program).mode & 0o111).not.toBe(0);
     expect(existsSync(join(home, 'shop', '.clinerules', 'hooks', 'TaskStart'))).toBe(true);
   });
 
   it('accepts our names of agents too, and prints JSON for programs', async () => {
-    const { out, code } = await ran('convert', '--json', '--to', 'droid', 'hook.yaml');
+    const { out, code } = await ran('convert', '--plain', '--json', '--to', 'droid', 'hook.yaml');
     const result = JSON.parse(out);
     expect(code).toBe(0);
     expect(result).toMatchObject({

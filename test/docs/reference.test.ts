@@ -19,7 +19,7 @@ import { withProviders } from './providers-page.ts';
 import { checkedVersionsSource, realAgentsPage, withAgents } from './real-agents-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
-import { withEffects } from './run-hook-page.ts';
+import { withEffects, withGuards } from './run-hook-page.ts';
 import { wrapped } from './wrap.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -42,7 +42,7 @@ it.each([
   ['docs/conformance.md', () => withChecks(conformance)],
   ['docs/hook-interchange.md', () => withProviders(interchange)],
   ['docs/openhook.md', () => withLevels(openhook)],
-  ['docs/run-hook.md', () => withEffects(runHook)],
+  ['docs/run-hook.md', () => withGuards(withEffects(runHook))],
   ['docs/setting-up.md', () => withSettings(settingUp)],
   ['docs/who-decided.md', () => withDecisions(whoDecided)],
 ])('%s is the output of `npm run docs`', async (file, written) => {

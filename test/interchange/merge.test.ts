@@ -234,12 +234,12 @@ describe('--scripts', () => {
     const file = project();
     const target = join(home, 'other');
     mkdirSync(target);
-    await ran('--to', 'gemini-cli', '--scripts', 'copy', '--out', target, '--merge', file);
+    await ran('--plain', '--to', 'gemini-cli', '--scripts', 'copy', '--out', target, '--merge', file);
     expect(statSync(join(target, '.hook-scripts/guard.sh')).mode & 0o111).not.toBe(0);
     expect(readFileSync(join(target, '.gemini/settings.json'), 'utf8')).toContain(
       JSON.stringify('"$GEMINI_PROJECT_DIR"/.hook-scripts/guard.sh --all'),
     );
-    await ran('--to', 'gemini-cli', '--scripts', 'copy', '--out', target, '--remove', file);
+    await ran('--plain', '--to', 'gemini-cli', '--scripts', 'copy', '--out', target, '--remove', file);
     expect(tree(target)).toEqual({});
   });
 

@@ -4,8 +4,8 @@ import type { Call, Dialect, HookDocument } from '../contract/dialect.ts';
 import {
   answered,
   callOf,
-  failure,
   fault,
+  heardByCode,
   inputOf,
   json,
   nativeCall,
@@ -110,7 +110,9 @@ export const dialect: Dialect = {
     };
   },
   heard(ended, document) {
-    if (ended.code !== 0) return fault(failure(ended));
+    // The product lets the action go on; the programs that `convert` writes for bare commands deny.
+    const byCode = heardByCode(ended);
+    if (byCode !== undefined) return byCode;
     const control = /^HOOK_CONTROL\t(.*)$/m.exec(ended.stdout)?.[1];
     const said = (control ?? ended.stdout).trim();
     if (said === '') return answered({});

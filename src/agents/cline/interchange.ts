@@ -6,6 +6,7 @@
 
 import { type Entry, type NativeFile, nothing, type Provider, type Read } from '../../interchange/provider.ts';
 import { quoted } from '../../interchange/replacement-commands.ts';
+import { unwrapped } from '../../interchange/runtime-command.ts';
 import { isFields } from '../../lib/read.ts';
 
 const FOLDER = '.clinerules/hooks';
@@ -65,9 +66,18 @@ function write(entries: readonly Entry[]): NativeFile[] {
   return [...events].map(([event, hooks]) => ({
     path: `${FOLDER}/${event}`,
     isExecutable: true,
-    text: `#!/bin/sh\n${HEAD}\n${START}${hooks.map(hook => run(hook)).join('')}printf '{"cancel":false}\\n'\n`,
+    text: `#!/bin/sh\n${HEAD}\n${START}${begin(hooks)}${hooks.map(hook => run(hook)).join('')}${end(hooks)}`,
   }));
 }
+
+const hasRuntime = (hooks: readonly Entry[]): boolean =>
+  hooks.some(({ handler }) => unwrapped(handler.command) !== undefined);
+
+const begin = (hooks: readonly Entry[]): string => (hasRuntime(hooks) ? `answer='{"cancel":false}'\n` : '');
+
+/** The runtime can answer with more than a permission. */
+const end = (hooks: readonly Entry[]): string =>
+  hasRuntime(hooks) ? `printf '%s\\n' "$answer"\n` : `printf '{"cancel":false}\\n'\n`;
 
 const START = `event=$(cat)
 # What a hook says on standard error is the reason, without what would end a string of JSON.
@@ -83,8 +93,19 @@ function run({ handler, hook, blocking = hook?.blocking }: Entry): string {
   // The mark must stay on one line: text after a line break would not be part of the comment.
   const mark = `${MARK}${kept.replace(/[\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16)}`)}\n`;
   const called = `printf '%s' "$event" | sh -c ${quoted(command)}`;
+  if (unwrapped(command) !== undefined) return `${mark}${passedOn(called, blocking === true)}`;
   if (blocking !== true) return `${mark}${called} >/dev/null\n`;
   return `${mark}reason=$(${called} 2>&1 >/dev/null)\n[ $? -eq 2 ] && cancel "$reason"\n`;
+}
+
+/** The runtime answers in JSON. The first hook that cancels decides; otherwise the last answer counts. */
+function passedOn(called: string, isBlocking: boolean): string {
+  const failed = isBlocking ? " || cancel 'otel-hooks could not run a hook.'" : '';
+  return [
+    `said=$(${called})${failed}`,
+    `case $said in '{"cancel":true'*) printf '%s\\n' "$said"; exit 0 ;; '{"cancel":false}' | '') ;; *) answer=$said ;; esac`,
+    '',
+  ].join('\n');
 }
 
 /**

@@ -83,7 +83,7 @@ export const interchange: Provider = {
       read: (text, name) => (/\.toml$/i.test(name) ? readToml(text, name) : hooks.read(text, name)),
       // Codex rejects the whole file if it contains any other type.
       fileKeys: ['description'],
-      matching: { how: 'expression', listsNames: true },
+      matching: { how: 'expression', listsNames: true, anyMcp: 'mcp__.*' },
       fields: {
         type: true,
         command: 'command',

@@ -39,6 +39,7 @@ export const copilotCli: Provider = {
   checked: '2026-11-18',
   registry: { '2026.03': cliDraft, '2026.04': { ...cliDraft, events: cliEvents } },
   product: {
+    mcp: { before: '', between: '-' },
     events: {
       agent_stop: ['agentStop'],
       subagent_start: ['subagentStart'],
@@ -51,7 +52,7 @@ export const copilotCli: Provider = {
     blocks: { agent_stop: 'retry', subagent_stop: 'retry', permission_request: 'prevent' },
     supports: { ...cliDraft.supports, custom_env: 'yes' },
     // The pattern has to match the whole name.
-    matching: { how: 'expression' },
+    matching: { how: 'expression', anyMcp: '.+-.+' },
   },
   also: {
     events: {

@@ -1,4 +1,4 @@
-import { claudeInput, fields, mcp } from '../claude-code/dialect.ts';
+import { claudeInput, fields } from '../claude-code/dialect.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import {
   heardInJson,
@@ -10,6 +10,7 @@ import {
   toolPayload,
 } from '../shared/dialect.ts';
 
+const mcp = { before: '', between: '___' };
 const rows: ToolRows = {
   Execute: { tool: 'shell', fields: { command: 'command' } },
   Read: { tool: 'file_read', fields: { path: 'file_path' } },
@@ -49,7 +50,8 @@ export const dialect: Dialect = {
   }),
   heard: (ended, document) => heardInJson(ended, document, rows),
   takes: {
-    before_tool_execute: ['deny', 'ask', 'allow', 'reason', 'updated_input', 'continue', 'system_message'],
+    // Where no person can answer, it lets an action pass that a hook asks about.
+    before_tool_execute: ['deny', 'allow', 'reason', 'updated_input', 'continue', 'system_message'],
     after_tool_execute: ['deny', 'reason', 'context', 'continue', 'system_message'],
     session_start: ['context', 'continue', 'system_message'],
     before_prompt: ['deny', 'reason', 'context', 'continue', 'system_message'],

@@ -44,6 +44,8 @@ export const interchange: Provider = {
     },
   },
   product: {
+    mcp: { before: '', between: '___' },
+    matching: { how: 'expression', listsNames: true, anyMcp: '.+___.+' },
     events: { subagent_start: [], notification: ['Notification'] },
     blocks: { subagent_stop: 'retry' },
     tools: { shell: 'Execute', file_write: 'Create', web_fetch: 'FetchUrl', agent: 'Task' },
