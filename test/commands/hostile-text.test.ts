@@ -193,6 +193,9 @@ const words: { readonly [command: string]: string[][] } = {
     ['--to', BAD, 'manifest.json'],
   ],
   capabilities: [['manifest.json'], ['--from', 'claude-code', '.claude/settings.json'], ['--to', BAD, 'manifest.json']],
+  'hook-test': [['--to', 'cursor', 'manifest.json'], ['--to', BAD, 'manifest.json'], [BAD]],
+  // The bin answers it without this program: test/run-hook.
+  'run-hook': [[BAD]],
   'signing-key': [[join('no', NAME, 'key.pem')]],
   sign: [['--key', BAD, 'event.json'], ['--key', join('no', NAME, 'key.pem'), 'event.json'], [BAD]],
   verify: [
