@@ -20,7 +20,7 @@ import { nearest } from '../lib/nearest.ts';
 import { re2 } from '../session/re2.ts';
 import { isObject, plain } from '../standards/wording.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { table } from './text.ts';
+import { cannotRead, table } from './text.ts';
 
 export const known: Known = {
   events: new Set(
@@ -104,7 +104,7 @@ export async function read(file: string, io: Io): Promise<string | undefined> {
   try {
     return await textOf(file, io);
   } catch (error) {
-    io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
+    io.err(`otel-hooks: ${cannotRead(file, error)}\n`);
     return undefined;
   }
 }

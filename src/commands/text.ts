@@ -32,3 +32,7 @@ export function table(cells: readonly (readonly string[])[], drawing?: Pick<Draw
     .map(line => `${cut(line)}\n`)
     .join('');
 }
+
+/** One line, because a name of a file may contain line ends. */
+export const cannotRead = (file: string, error: unknown): string =>
+  `${asShown(file)} cannot be read: ${asShown(error instanceof Error ? error.message : String(error))}`;

@@ -4,6 +4,7 @@ import { standards } from '../standards/standards.ts';
 import type { Asked, Report, Standard } from '../standards/validation.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { sarifOf } from './sarif.ts';
+import { cannotRead } from './text.ts';
 
 const formats = ['text', 'json', 'sarif'];
 
@@ -27,7 +28,7 @@ export async function run(words: Words, io: Io): Promise<number> {
       reports.push(await reportOn(file, standard, asked));
     } catch (error) {
       isUnread = true;
-      io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
+      io.err(`otel-hooks: ${cannotRead(file, error)}\n`);
     }
   }
   const [only, ...others] = reports;

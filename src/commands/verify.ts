@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { publicKeys, verifyDetached } from '../lib/jws.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { cannotRead } from './text.ts';
 
 export function run(words: Words, io: Io): number {
   const signature = flagText(words, '--signature');
@@ -62,6 +63,6 @@ export function contentOf(file: string, io: Io): Buffer {
   try {
     return readFileSync(file === '-' ? 0 : resolve(io.cwd, file));
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(cannotRead(file, error));
   }
 }
