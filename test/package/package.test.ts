@@ -114,12 +114,12 @@ describe('the packed tarball', () => {
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known = [
-      /^dist\/(otel-hooks\.(cjs|1)|cli\.js|deliver\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices|short|sql)\.cjs|sql-wasm\.wasm|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
+      /^dist\/(otel-hooks\.(cjs|1)|cli\.js|deliver\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices|run-hook|short|sql)\.cjs|sql-wasm\.wasm|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^grafana\/terraform\/main\.tf$/,
       /^examples\/[\w-]+\.ts$/,
-      /^docs\/([\w/-]+\.md|images\/[\w-]+\.png)$/,
+      /^docs\/([\w/-]+\.md|[\w-]+\.schema\.json|images\/[\w-]+\.png)$/,
       /^(Dockerfile|docker-compose\.yml|kubernetes\/[\w-]+\.yaml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
     ];
     expect(files.filter(file => !known.some(each => each.test(file)))).toEqual([]);

@@ -54,6 +54,7 @@ const documents = filesBelow('.').filter(file => /^(docs\/.*|[A-Z]+)\.md$/.test(
 /** Other names that look like paths of this project. */
 const others: Readonly<Record<string, readonly string[]>> = {
   'ARCHITECTURE.md': ['grafana/grafana-foundation-sdk'],
+  'docs/grafana-adopt.md': ['grafana/schema'],
   'docs/telemetry.md': ['src/clock.ts'],
 };
 

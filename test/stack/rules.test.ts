@@ -125,13 +125,13 @@ let prometheus = '';
 
 beforeAll(async () => {
   writeFileSync(join(folder, 'samples.txt'), metricsText(Object.values(provoking).flat(), PAST, -AHEAD));
-  const mounted = ['--user', '0:0', '-v', `${folder}:/work`];
-  const written = ['tsdb', 'create-blocks-from', 'openmetrics', '/work/samples.txt', '/work/data'];
+  const mounted = ['--user', '0:0', '-v', `${folder}:/data`];
+  const written = ['tsdb', 'create-blocks-from', 'openmetrics', '/data/samples.txt', '/data/data'];
   docker('run', '--rm', ...mounted, '--entrypoint', '/bin/promtool', IMAGE, ...written);
   const label = ['--label', besideLabel(stack.project)];
   const network = ['--network', `${stack.project}_stack`, '--network-alias', SOURCE, '-p', '127.0.0.1::9090'];
-  const flags = ['--storage.tsdb.path=/work/data', '--web.enable-admin-api', '--storage.tsdb.retention.time=30d'];
-  const configured = ['--config.file=/work/prometheus.yaml'];
+  const flags = ['--storage.tsdb.path=/data/data', '--web.enable-admin-api', '--storage.tsdb.retention.time=30d'];
+  const configured = ['--config.file=/data/prometheus.yaml'];
   writeFileSync(join(folder, 'prometheus.yaml'), 'global: {}\n');
   docker('run', '-d', '--name', name, ...label, ...network, ...mounted, IMAGE, ...configured, ...flags);
   prometheus = `http://${docker('port', name, '9090').split('\n')[0]}`;
