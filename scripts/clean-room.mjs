@@ -57,7 +57,7 @@ async function visit() {
   for (const folder of Object.values(at)) mkdirSync(folder);
   must('git', ['clone', '--quiet', '--no-hardlinks', root, clone]);
   const commands = commandsOf(readFileSync(join(clone, 'README.md'), 'utf8'));
-  must('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', at.npm, 'npm@10']);
+  installNpm();
   furnishPath();
   if (isRoot) must('chown', ['-R', `${UID}:${UID}`, at.clone, at.home, at.tmp]);
   const env = environment();
@@ -145,6 +145,20 @@ async function type(line, env) {
 
 function git(...words) {
   return must('git', ['-c', 'safe.directory=*', '-C', clone, ...words]).trim();
+}
+
+/** The network may fail once; the room itself is what is tried here. */
+function installNpm() {
+  const words = ['install', '--no-audit', '--no-fund', '--prefix', at.npm, 'npm@10'];
+  for (let left = 2; ; left--) {
+    try {
+      must('npm', words);
+      return;
+    } catch (error) {
+      if (left === 0) throw error;
+      console.log(`again: ${error.message.split('\n')[0]}`);
+    }
+  }
 }
 
 function must(program, words, env = process.env) {
