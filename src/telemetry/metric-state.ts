@@ -62,8 +62,7 @@ export function addTo(
   { locate, mostSeries = MOST_SERIES }: Adding = {},
 ): void {
   if (increments.length === 0) return;
-  const identity = metricResource(resource);
-  const resourceKey = JSON.stringify(identity);
+  const { identity, key: resourceKey } = identityOf(resource);
   state.resources[resourceKey] ??= { attributes: identity, series: {} };
   const all = state.resources[resourceKey].series;
   const census = censuses.get(all) ?? censusOf(Object.values(all));
@@ -168,7 +167,19 @@ export function measuredOnce(metric: MetricId, total: Sum | undefined, value: nu
 }
 
 const seriesIn = (state: MetricState, resource: Plain): { readonly [key: string]: Series } =>
-  state.resources[JSON.stringify(metricResource(resource))]?.series ?? {};
+  state.resources[identityOf(resource).key]?.series ?? {};
+
+/** Caches the identity of a resource, as long as the resource object exists. */
+const identities = new WeakMap<Plain, { identity: Plain; key: string }>();
+
+function identityOf(resource: Plain): { identity: Plain; key: string } {
+  const known = identities.get(resource);
+  if (known !== undefined) return known;
+  const identity = metricResource(resource);
+  const found = { identity, key: JSON.stringify(identity) };
+  identities.set(resource, found);
+  return found;
+}
 
 /** Metrics of the pipeline come from the ledger. Each destination reads the ledger separately. */
 const fromBooks: readonly MetricId[] = [
