@@ -207,13 +207,16 @@ export function decodeName(name: string, { provider, facts, layout }: Target): r
   return [mcp === undefined ? name : { mcp }];
 }
 
-/** The first separator divides server and tool, because names of servers do not contain it. */
+/**
+ * The first separator divides server and tool, because names of servers do not contain it. Names of servers may contain
+ * a dash, and names of tools seldom do, so there the last separator divides them.
+ */
 function mcpIn(name: string, form: McpForm | undefined): { server: string; tool: string } | undefined {
   if (form === undefined) return undefined;
   for (const { before, between } of [...(form.also ?? []), form]) {
     if (!name.startsWith(before) || isForeign(name, before)) continue;
     const rest = name.slice(before.length);
-    const at = rest.indexOf(between);
+    const at = between === '-' ? rest.lastIndexOf(between) : rest.indexOf(between);
     if (at > 0 && at + between.length < rest.length)
       return { server: rest.slice(0, at), tool: rest.slice(at + between.length) };
   }
