@@ -84,11 +84,11 @@ const instead: { readonly [name: string]: readonly string[][] } = {
   uninstall: [['uninstall', '--dry-run']],
   disable: [['disable', '--tool', AGENT, '--global', '--dry-run']],
 };
-const waiting = ['tail', 'view'];
+const waiting = ['tail', 'top', 'view'];
 /**
  * These are not commands of `main`, or they start processes, or they wait. With `--json` they print the same values.
  */
-const alone = ['hook', 'demo', 'tail', 'view'];
+const alone = ['hook', 'run-hook', 'demo', 'mcp', 'tail', 'top', 'view'];
 
 function wordsOf(name: string, example: string): (readonly string[])[] {
   const own = Object.hasOwn(instead, name) ? instead[name] : undefined;
