@@ -26,7 +26,7 @@ export const breaks: Break[] = [
     file: 'src/hook/hook.ts',
     edits: [["  let step = 'stdin';\n  try {", "  let step = 'stdin';\n  require('node:https');\n  try {"]],
     test: 'test/walls/front-end.test.ts',
-    named: 'loads node:fs and nothing else',
+    named: 'loads only node:fs',
   },
   {
     promise: 'P3',
