@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import manifest from './package.json' with { type: 'json' };
+import { processes } from './test/processes.ts';
 
 // Faults are injected by `npm run conservation`, which says how large its run is. The quick run of all tests leaves them
 // out, because they take as long as half of the others.
@@ -31,6 +32,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [
       ...['test/stack/**', 'test/real/**', 'test/browser/**', 'node_modules/**'],
+      ...processes,
       ...(size === undefined ? ['test/obligations/**'] : []),
     ],
   },

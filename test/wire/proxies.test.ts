@@ -68,7 +68,7 @@ async function record(n: number): Promise<void> {
   };
   writeFileSync(join(house.folder, 'events.jsonl'), `${JSON.stringify(event)}\n`);
   const nowhere = { HTTP_PROXY: 'http://127.0.0.1:1' };
-  const ran = await otelHooks(['ingest', join(house.folder, 'events.jsonl'), '--json'], nowhere);
+  const ran = await otelHooks(['ingest', join(house.folder, 'events.jsonl'), '--wait', '100ms', '--json'], nowhere);
   expect(JSON.parse(ran.stdout)).toMatchObject({ recorded: 1 });
 }
 
