@@ -246,7 +246,7 @@ function tidy(shown, home) {
   return shown
     .trimEnd()
     .replaceAll(home, '/home/you')
-    .replace(/^otel-hooks: the program lies in .*\n {2}next: .*\n/m, '')
+    .replace(/^otel-hooks: the program is in .*\n {2}next: .*\n/m, '')
     .split('\n')
     .map(line => line.trimEnd())
     .join('\n');
