@@ -110,6 +110,7 @@ export class SessionFeed {
   private context: ContextPoint[] = [];
   private records = new Map<string, FinishedRecord[]>();
   private damagedLines = 0;
+  private isCompacting = false;
 
   constructor(key: string) {
     this.key = key;
@@ -141,6 +142,7 @@ export class SessionFeed {
     this.context = [];
     this.records = new Map();
     this.damagedLines = 0;
+    this.isCompacting = false;
   }
 
   private add(lines: string): void {
@@ -177,8 +179,13 @@ export class SessionFeed {
   /** The fill of the main agent's context, by its reports and its responses. */
   private addContext(event: Event, spans: readonly FinishedSpan[], atMs: number): void {
     if (event.parent_session_id !== undefined) return;
-    if (event.event_type === 'Context.Compaction')
-      this.context.push({ atMs, tokens: event.data.tokens_after, isCompaction: true });
+    if (event.event_type === 'Context.Compaction') {
+      // A compaction has one event, or one before it and one after it.
+      const phase = factsOf(event)?.phase;
+      const isCompaction = phase === 'after' && this.isCompacting ? undefined : true;
+      this.context.push({ atMs, tokens: event.data.tokens_after, isCompaction });
+      this.isCompacting = phase === 'before';
+    }
     if (event.event_type === 'Context.UntilCompaction') {
       const { tokens_used: tokens, tokens_limit: limit } = event.data;
       this.context.push({ atMs, tokens, limit });

@@ -140,6 +140,21 @@ describe('access', () => {
     }
   });
 
+  it('counts the two events of a compaction as one compaction', async () => {
+    const compaction = (phase: object): Event => event('Context.Compaction', { trigger: 'auto' }, phase);
+    const [before, after] = [{ phase: 'before' }, { phase: 'after' }];
+    const events = [
+      event('Session.Start', {}),
+      compaction(before),
+      compaction(after),
+      compaction(after),
+      compaction({}),
+    ];
+    journal(linesOf(events));
+    const { journals } = await data<SessionPart>(`/api/session?key=${key}`);
+    expect(journals[0]?.context.map(({ isCompaction }) => isCompaction)).toEqual([true, undefined, true, true]);
+  });
+
   it('starts an import only for a POST of its own page', async () => {
     const own = { cookie: await cookie() };
     expect((await ask('/api/import', own, 'POST')).status).toBe(403);
