@@ -1,5 +1,6 @@
 /** Answers to the questions that bring a reader to a session: its cost, its time, its failures and its denials. */
 import type { PageSpan } from './data.ts';
+import { count, counted } from './format.ts';
 
 export interface ModelUse {
   model: string;
@@ -32,22 +33,28 @@ export const timeClasses = ['person', 'actions', 'model', 'other', 'idle'] as co
 export type TimeClass = (typeof timeClasses)[number];
 
 /**
- * Divides the time between the first and the last span into classes that add up to it. Where spans overlap, the time
+ * Divides the time between the first and the last span of each journal into classes that add up to it. The time
+ * between two journals of a resumed session is in no class, as in the length of the session. Where spans overlap, the time
  * belongs to the first class that fits: an action waits for a person, an action runs, a model responds, a turn runs.
  * The rest is the time between turns. A span with children is no work of its own, apart from the turn.
  */
-export function timeUse(spans: readonly PageSpan[]): { [name in TimeClass]: number } {
+export function timeUse(journals: readonly (readonly PageSpan[])[]): { [name in TimeClass]: number } {
+  const spans = journals.flat();
   const parents = new Set(spans.map(({ parent }) => parent));
   const edges: [ms: number, name: TimeClass, change: 1 | -1][] = [];
   const add = (name: TimeClass, fromMs: number, toMs: number): void => {
     if (toMs > fromMs) edges.push([fromMs, name, 1], [toMs, name, -1]);
   };
   for (const { id, kind, startMs, endMs, askedMs = startMs, waitMs } of spans) {
-    if (kind === 'session') add('idle', startMs, endMs);
-    else if (kind === 'turn' || kind === 'subagent') add('other', startMs, endMs);
+    if (kind === 'turn' || kind === 'subagent') add('other', startMs, endMs);
     else if (kind === 'chat') add('model', startMs, endMs);
     else if (kind === 'action' && !parents.has(id)) add('actions', startMs, endMs);
     if (waitMs !== undefined) add('person', askedMs, askedMs + waitMs);
+  }
+  for (const each of journals) {
+    const startMs = each.reduce((first, span) => Math.min(first, span.startMs), Number.POSITIVE_INFINITY);
+    const endMs = each.reduce((last, span) => Math.max(last, span.endMs), startMs);
+    if (each.length > 0) add('idle', startMs, endMs);
   }
   edges.sort(([a], [b]) => a - b);
   const running = { person: 0, actions: 0, model: 0, other: 0, idle: 0 };
@@ -82,6 +89,18 @@ export function failures(spans: readonly PageSpan[]): PageSpan[] {
   return inOrder(
     failed.filter(({ kind, id }) => kind === 'action' || kind === 'chat' || (kind === 'turn' && !turns.has(id))),
   );
+}
+
+/** `10 actions (1 interrupted), 2 responses`. The actions are those that the list of sessions counts as failed. */
+export function failureCounts(failed: readonly PageSpan[]): string {
+  const kinds = { action: 'action', chat: 'response', turn: 'turn' } as const;
+  const parts = (['action', 'chat', 'turn'] as const).flatMap(kind => {
+    const these = failed.filter(span => span.kind === kind);
+    const interrupted = these.filter(({ error }) => error === 'interrupted').length;
+    if (these.length === 0) return [];
+    return [`${counted(these.length, kinds[kind])}${interrupted === 0 ? '' : ` (${count(interrupted)} interrupted)`}`];
+  });
+  return parts.join(', ') || 'nothing';
 }
 
 export const denials = (spans: readonly PageSpan[]): PageSpan[] => inOrder(spans.filter(({ isDenied }) => isDenied));

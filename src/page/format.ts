@@ -13,6 +13,9 @@ export function count(value: number | undefined): string {
   return value === undefined ? '–' : value.toLocaleString('en');
 }
 
+/** `1 response`, `2 responses`. */
+export const counted = (value: number, name: string): string => `${count(value)} ${name}${value === 1 ? '' : 's'}`;
+
 export function short(value: number | undefined): string {
   if (value === undefined) return '–';
   if (value < 1_000) return String(value);

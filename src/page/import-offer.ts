@@ -3,7 +3,7 @@ import { h, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { request } from './api.ts';
 import type { ImportState } from './data.ts';
-import { count } from './format.ts';
+import { count, counted } from './format.ts';
 
 const ASK_MS = 500;
 
@@ -27,7 +27,7 @@ export function ImportOffer({ isEmpty }: { isEmpty: boolean }): JSX.Element | nu
       h(
         'p',
         null,
-        `The agents on this machine keep ${count(transcripts)} transcripts (${size}). Their sessions can be shown here.`,
+        `The agents on this machine keep ${counted(transcripts, 'transcript')} (${size}). Their sessions can be shown here.`,
       ),
       h(
         'p',

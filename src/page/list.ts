@@ -3,7 +3,7 @@ import { Fragment, h, type JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { request, useLive } from './api.ts';
 import type { SessionList, SessionRow } from './data.ts';
-import { count, dollars, duration, minute, short } from './format.ts';
+import { count, counted, dollars, duration, minute, short } from './format.ts';
 import {
   type Choice,
   chosen,
@@ -159,7 +159,7 @@ function Filters({ choice, change, sessions }: FiltersProps): JSX.Element {
         checked: choice.isTroubled,
         onChange: (event: Event) => change({ isTroubled: (event.currentTarget as HTMLInputElement).checked }),
       }),
-      ' failed, denied or risky',
+      ' failed, denied or risky actions',
     ),
   );
 }
@@ -178,8 +178,8 @@ function Summary({ totals }: { totals: Totals }): JSX.Element {
     item('tokens out', short(counts.output)),
     item('turns', count(counts.turns)),
     item('actions', count(counts.actions)),
-    item('failed', count(counts.failed)),
-    item('denied', count(counts.denied)),
+    item('failed actions', count(counts.failed)),
+    item('denied actions', count(counts.denied)),
     totals.unpriced === 0 ? null : item('sessions without a full price', count(totals.unpriced)),
   );
 }
@@ -231,7 +231,8 @@ interface TableProps {
 
 function Table({ rows, choice, change }: TableProps): JSX.Element {
   const head = ([label, sort]: (typeof columns)[number]): JSX.Element => {
-    if (sort === undefined) return h('th', { key: label, scope: 'col' }, label);
+    if (sort === undefined)
+      return h('th', { key: label, scope: 'col', class: label === 'cached' ? 'spare' : undefined }, label);
     const isSorted = choice.sortBy === sort;
     const order = choice.isAscending ? 'ascending' : 'descending';
     const onClick = (): void => change({ sortBy: sort, isAscending: isSorted ? !choice.isAscending : false });
@@ -270,7 +271,7 @@ const GroupHead = ({ name, totals }: { name: string; totals: Totals }): JSX.Elem
       'th',
       { scope: 'colgroup', colSpan: columns.length },
       h(Foreign, null, name),
-      ` — ${count(totals.sessions)} ${totals.sessions === 1 ? 'session' : 'sessions'}, ${dollars(totals.costUsd)}, ${count(totals.counts.actions)} actions, ${count(totals.counts.failed)} failed`,
+      ` — ${count(totals.sessions)} ${totals.sessions === 1 ? 'session' : 'sessions'}, ${dollars(totals.costUsd)}, ${counted(totals.counts.actions, 'action')}, ${count(totals.counts.failed)} of them failed`,
     ),
   );
 
@@ -313,7 +314,7 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
     h('td', { class: 'number' }, bad(row.denied)),
     h('td', null, row.risk === undefined ? '–' : h(Mark, { kind: riskKind(row.risk) }, row.risk)),
     h('td', { class: 'number', title: tokenTitle(row) }, short(row.input)),
-    h('td', { class: 'number' }, short(row.cacheRead)),
+    h('td', { class: 'number spare' }, short(row.cacheRead)),
     h('td', { class: 'number' }, short(row.output)),
     h(
       'td',

@@ -5,10 +5,11 @@ import { type Failure, request, snapshot, useLive } from './api.ts';
 import { axisOf } from './axis.ts';
 import { ContextChart, Turns } from './charts.ts';
 import type { JournalPart, PageEvent, PageSpan, SessionPart, SessionRow, SpanDetails } from './data.ts';
-import { clock, count, day, dollars, duration, moment, short } from './format.ts';
+import { clock, count, counted, day, dollars, duration, moment, short } from './format.ts';
 import { costOf } from './groups.ts';
 import { FailureNote, Foreign, Mark, placeOf, riskKind, stateWords, Time } from './parts.ts';
 import { Summary } from './summary.ts';
+import { withTurnNumbers } from './tree.ts';
 import { Waterfall } from './waterfall.ts';
 
 interface Held {
@@ -54,7 +55,8 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
     setHeld(latest.current);
   });
   const journals = useMemo(() => [...(held?.journals.values() ?? [])], [held]);
-  const spans = useMemo(() => journals.flatMap(each => [...each.spans, ...each.open]), [journals]);
+  const spans = useMemo(() => withTurnNumbers(journals.flatMap(each => [...each.spans, ...each.open])), [journals]);
+  const spansOfEach = useMemo(() => byJournal(spans, journals), [spans]);
   const events = useMemo(() => journals.flatMap(each => each.events).sort((a, b) => a.atMs - b.atMs), [journals]);
   const context = useMemo(() => journals.flatMap(each => each.context).sort((a, b) => a.atMs - b.atMs), [journals]);
   const axis = useMemo(() => axisOf(spans), [spans]);
@@ -62,6 +64,11 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
     // Each selected span has an address, but not an entry of its own in the history.
     history.replaceState(undefined, '', `#/session/${sessionKey}?span=${id}`);
     window.dispatchEvent(new HashChangeEvent('hashchange'));
+  };
+  const [wanted, setWanted] = useState(span === undefined ? undefined : { id: span });
+  const show = (id: string): void => {
+    select(id);
+    setWanted({ id });
   };
   const selected = spans.find(({ id }) => id === span);
   return h(
@@ -73,20 +80,31 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
     h('h1', null, 'Session ', h(Foreign, null, held?.part.row.session ?? '')),
     h(FailureNote, { failure }),
     held === undefined ? null : h(Facts, { row: held.part.row, journals }),
-    held === undefined ? null : h(Summary, { row: held.part.row, spans, onSelect: select }),
+    held === undefined ? null : h(Summary, { row: held.part.row, journals: spansOfEach, onSelect: show }),
     held === undefined
       ? null
       : h(
           'div',
           { class: 'columns' },
-          h(Waterfall, { spans, selected: span, onSelect: select, isLive: held.part.row.state === 'running' }),
+          h(Waterfall, { spans, selected: span, wanted, onSelect: select, isLive: held.part.row.state === 'running' }),
           h(Details, { sessionKey, span: selected }),
         ),
     held === undefined ? null : h('h2', null, 'Use'),
     held === undefined ? null : h(ContextChart, { points: context, axis }),
-    held === undefined ? null : h(Turns, { spans, firstMs: held.part.row.firstMs, onSelect: select }),
-    held === undefined ? null : h(Events, { events, firstMs: held.part.row.firstMs, onSelect: select }),
+    held === undefined ? null : h(Turns, { spans, firstMs: held.part.row.firstMs, onSelect: show }),
+    held === undefined ? null : h(Events, { events, firstMs: held.part.row.firstMs, onSelect: show }),
   );
+}
+
+/** Divides the spans of a session into those of each journal. */
+function byJournal(spans: readonly PageSpan[], journals: readonly JournalPart[]): PageSpan[][] {
+  let from = 0;
+  return journals.map(each => {
+    const to = from + each.spans.length + each.open.length;
+    const these = spans.slice(from, to);
+    from = to;
+    return these;
+  });
 }
 
 function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalPart[] }): JSX.Element {
@@ -112,9 +130,9 @@ function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalP
       item('repository', h(Foreign, null, [placeOf(row), row.branch].filter(Boolean).join(' @ '))),
       item('turns', count(row.turns)),
       item('actions', count(row.actions)),
-      item('failed', row.failed === 0 ? '0' : h(Mark, { kind: 'bad' }, count(row.failed))),
-      item('denied', row.denied === 0 ? '0' : h(Mark, { kind: 'bad' }, count(row.denied))),
-      item('waited for a person', row.waitMs === 0 ? '–' : `${duration(row.waitMs)} (${row.asked} times)`),
+      item('failed actions', row.failed === 0 ? '0' : h(Mark, { kind: 'bad' }, count(row.failed))),
+      item('denied actions', row.denied === 0 ? '0' : h(Mark, { kind: 'bad' }, count(row.denied))),
+      item('waited for a person', row.waitMs === 0 ? '–' : `${duration(row.waitMs)} (${counted(row.asked, 'time')})`),
       item('highest risk', row.risk === undefined ? '–' : h(Mark, { kind: riskKind(row.risk) }, row.risk)),
       item('tokens in', count(row.input)),
       item('read from cache', count(row.cacheRead)),
@@ -125,7 +143,7 @@ function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalP
       ? h(
           'p',
           { class: 'note note-bad' },
-          `${count(damagedLines)} lines of the journal are damaged; this page shows the rest.`,
+          `${counted(damagedLines, 'damaged line')} in the journal; this page shows the rest.`,
         )
       : null,
     row.resumedAs === undefined

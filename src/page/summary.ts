@@ -1,7 +1,9 @@
 /** The four answers above the waterfall of a session. */
 import { type ComponentChildren, h, type JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import {
   denials,
+  failureCounts,
   failures,
   lengthOf,
   longest,
@@ -12,30 +14,32 @@ import {
   timeUse,
 } from './answers.ts';
 import type { PageSpan, SessionRow } from './data.ts';
-import { count, dollars, duration, moment, short } from './format.ts';
+import { count, counted, dollars, duration, moment, short } from './format.ts';
 import { costOf } from './groups.ts';
 import { Foreign, Time } from './parts.ts';
 
 interface Props {
   row: SessionRow;
-  spans: readonly PageSpan[];
+  /** The spans of each journal of the session. */
+  journals: readonly (readonly PageSpan[])[];
   onSelect(id: string): void;
 }
 
 const MOST_LISTED = 8;
 const MOST_LONGEST = 4;
 
-export function Summary({ row, spans, onSelect }: Props): JSX.Element {
+export function Summary({ row, journals, onSelect }: Props): JSX.Element {
+  const spans = journals.flat();
   const failed = failures(spans);
   const denied = denials(spans);
   return h(
     'div',
     { class: 'cards' },
     h(CostCard, { row, uses: modelUses(spans) }),
-    h(TimeCard, { row, spans, onSelect }),
+    h(TimeCard, { row, journals, onSelect }),
     h(
       Card,
-      { title: `Failures: ${count(failed.length)}` },
+      { title: `Failed: ${failureCounts(failed)}` },
       h(Spans, {
         firstMs: row.firstMs,
         spans: failed,
@@ -73,7 +77,7 @@ function CostCard({ row, uses }: { row: SessionRow; uses: readonly ModelUse[] })
           'p',
           { key: use.model },
           h(Foreign, null, use.model),
-          `: ${dollars(use.costUsd)} for ${count(use.responses)} responses; ${short(use.input)} tokens in (${short(use.cacheRead)} of them from the cache), ${short(use.output)} out`,
+          `: ${dollars(use.costUsd)} for ${counted(use.responses, 'response')}; ${short(use.input)} tokens in (${short(use.cacheRead)} of them from the cache), ${short(use.output)} out`,
         ),
       ),
     uses.length === 0
@@ -100,8 +104,8 @@ const classWords: { readonly [name in TimeClass]: string } = {
   idle: 'between turns',
 };
 
-function TimeCard({ row, spans, onSelect }: Props): JSX.Element {
-  const use = timeUse(spans);
+function TimeCard({ row, journals, onSelect }: Props): JSX.Element {
+  const use = timeUse(journals);
   const wholeMs = Math.max(
     1,
     timeClasses.reduce((sum, name) => sum + use[name], 0),
@@ -132,7 +136,7 @@ function TimeCard({ row, spans, onSelect }: Props): JSX.Element {
     h('p', { class: 'quiet' }, 'The longest:'),
     h(Spans, {
       firstMs: row.firstMs,
-      spans: longest(spans, MOST_LONGEST),
+      spans: longest(journals.flat(), MOST_LONGEST),
       none: 'No span is known.',
       words: span =>
         span.waitMs === undefined
@@ -152,12 +156,14 @@ interface SpansProps {
 }
 
 function Spans({ firstMs, spans, none, words, onSelect }: SpansProps): JSX.Element {
+  const [isWhole, setWhole] = useState(false);
   if (spans.length === 0) return h('p', null, none);
+  const more = isWhole ? 0 : spans.length - MOST_LISTED;
   return h(
     'ul',
     { class: 'spans' },
     ...spans
-      .slice(0, MOST_LISTED)
+      .slice(0, isWhole ? undefined : MOST_LISTED)
       .map(span =>
         h(
           'li',
@@ -173,6 +179,12 @@ function Spans({ firstMs, spans, none, words, onSelect }: SpansProps): JSX.Eleme
           h(Foreign, null, words(span)),
         ),
       ),
-    spans.length > MOST_LISTED ? h('li', { class: 'quiet' }, `and ${count(spans.length - MOST_LISTED)} more`) : null,
+    more > 0
+      ? h(
+          'li',
+          { key: 'more' },
+          h('button', { type: 'button', class: 'link', onClick: () => setWhole(true) }, `and ${count(more)} more`),
+        )
+      : null,
   );
 }

@@ -8,6 +8,27 @@ export interface Row {
   isCollapsed: boolean;
 }
 
+/** Turns have the same name each; the number of a turn in its session tells them apart. */
+export function withTurnNumbers(spans: readonly PageSpan[]): PageSpan[] {
+  const turns = spans.filter(({ kind }) => kind === 'turn').sort((a, b) => a.startMs - b.startMs);
+  const numbers = new Map(turns.map(({ id }, i) => [id, i + 1]));
+  return spans.map(span =>
+    span.kind === 'turn' ? { ...span, name: `turn ${numbers.get(span.id)}: ${span.name}` } : span,
+  );
+}
+
+/** The ids of the spans above a span. */
+export function ancestorsOf(spans: readonly PageSpan[], id: string): Set<string> {
+  const parents = new Map(spans.map(span => [span.id, span.parent]));
+  const found = new Set<string>();
+  let next = parents.get(id);
+  while (next !== undefined && !found.has(next)) {
+    found.add(next);
+    next = parents.get(next);
+  }
+  return found;
+}
+
 /** A span whose parent is unknown is a root. Siblings are in order of time. Without recursion, for deep trees. */
 export function rowsOf(spans: readonly PageSpan[], collapsed: ReadonlySet<string>): Row[] {
   const known = new Set(spans.map(({ id }) => id));

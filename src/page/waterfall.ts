@@ -6,15 +6,17 @@ import { h, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Axis, axisOf } from './axis.ts';
 import type { PageSpan } from './data.ts';
-import { dollars, duration } from './format.ts';
+import { counted, dollars, duration } from './format.ts';
 import { Foreign, Mark, riskKind } from './parts.ts';
-import { type Row, rowsOf } from './tree.ts';
+import { ancestorsOf, type Row, rowsOf } from './tree.ts';
 
 export const ROW_PX = 24;
 /** The height of a session with few spans, in rows. */
 const MOST_EMPTY = 10;
 /** Rows beyond the visible part, so that fast scrolling shows no gaps. */
 const SPARE = 12;
+/** If fewer rows of the tree are in the window, the page scrolls to the tree. */
+const LEAST_SEEN = 5;
 
 /** A part of the time axis. */
 interface Range {
@@ -25,22 +27,30 @@ interface Range {
 interface Props {
   spans: readonly PageSpan[];
   selected: string | undefined;
+  /** A span that the reader chose outside of the tree. Each choice is an object of its own. */
+  wanted: { id: string } | undefined;
   onSelect(id: string): void;
   /** Scrolls to the newest row when rows are added, unless the reader has scrolled away. */
   isLive: boolean;
 }
 
-export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Element {
+export function Waterfall({ spans, selected, wanted, onSelect, isLive }: Props): JSX.Element {
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
   const [zoom, setZoom] = useState<Range>();
   const rows = useMemo(() => rowsOf(spans, collapsed), [spans, collapsed]);
   const axis = useMemo(() => axisOf(spans), [spans]);
   const range = zoom ?? { from: 0, to: axis.length };
-  const { box, topPx, heightPx, onScroll, reveal } = useScroll(rows.length, isLive);
+  const { box, topPx, heightPx, onScroll, reveal, center } = useScroll(rows.length, isLive);
   const at = rows.findIndex(({ span }) => span.id === selected);
   useEffect(() => {
     if (at >= 0) reveal(at);
   }, [selected]);
+  useOnce(wanted, rows, ({ id }) => {
+    const open = withoutThoseAbove(collapsed, spans, id);
+    if (open.size === collapsed.size) return center(rows.findIndex(({ span }) => span.id === id));
+    setCollapsed(open);
+    return false;
+  });
 
   const toggle = (id: string, isClosed: boolean): void => {
     const next = new Set(collapsed);
@@ -84,7 +94,7 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
       h(
         'span',
         { class: 'quiet' },
-        `${rows.length} rows, ${duration(range.to - range.from)} shown${axis.hiddenMs > 0 ? `; ${duration(axis.hiddenMs)} without work left out` : ''}`,
+        `${counted(rows.length, 'row')}, ${duration(range.to - range.from)} shown${axis.hiddenMs > 0 ? `; ${duration(axis.hiddenMs)} without work left out` : ''}`,
       ),
     ),
     h(
@@ -120,6 +130,20 @@ export function Waterfall({ spans, selected, onSelect, isLive }: Props): JSX.Ele
   );
 }
 
+/** Tries an action for each new wish, again after each change of the rows, until it returns true. */
+function useOnce<T>(wish: T | undefined, rows: readonly Row[], act: (wish: T) => boolean): void {
+  const done = useRef<T>(undefined);
+  useEffect(() => {
+    if (wish !== undefined && done.current !== wish && act(wish)) done.current = wish;
+  }, [wish, rows]);
+}
+
+/** The closed spans, without those that hide this span. */
+function withoutThoseAbove(collapsed: ReadonlySet<string>, spans: readonly PageSpan[], id: string): Set<string> {
+  const above = ancestorsOf(spans, id);
+  return new Set([...collapsed].filter(each => !above.has(each)));
+}
+
 /** The visible part of the rows, and the place that follows the newest row. */
 function useScroll(rows: number, isLive: boolean) {
   const box = useRef<HTMLDivElement>(null);
@@ -150,7 +174,23 @@ function useScroll(rows: number, isLive: boolean) {
     else if (top + ROW_PX > current.scrollTop + current.clientHeight)
       current.scrollTop = top + ROW_PX - current.clientHeight;
   };
-  return { box, topPx, heightPx, onScroll, reveal };
+  return { box, topPx, heightPx, onScroll, reveal, center: (row: number) => centerIn(box.current, row) };
+}
+
+/** Scrolls a row to the centre of the part of the tree that is in the window. Returns false if there is no such row. */
+function centerIn(box: HTMLElement | null, row: number): boolean {
+  if (box === null || row < 0) return false;
+  const seen = () => {
+    const { top, bottom } = box.getBoundingClientRect();
+    return { top, from: Math.max(0, top), to: Math.min(window.innerHeight, bottom) };
+  };
+  if (seen().to - seen().from < LEAST_SEEN * ROW_PX) box.scrollIntoView({ block: 'nearest' });
+  const { top, from, to } = seen();
+  box.scrollTop = (row + 0.5) * ROW_PX - ((from + to) / 2 - top);
+  // The first and the last rows cannot move to the centre.
+  const rowTop = top + row * ROW_PX - box.scrollTop;
+  if (rowTop < 0 || rowTop + ROW_PX > window.innerHeight) window.scrollBy(0, rowTop - window.innerHeight / 2);
+  return true;
 }
 
 /** The row to which a key moves. */

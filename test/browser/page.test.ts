@@ -118,7 +118,7 @@ describe('a machine where only transcripts exist', () => {
   it('offers the import, and lists the sessions with their cost afterwards', async () => {
     await start();
     await open();
-    await page.getByText('1 transcripts').waitFor();
+    await page.getByText('1 transcript ').waitFor();
     await page.getByRole('button', { name: 'Import the transcripts' }).click();
     const line = page.locator('table.sessions tbody tr');
     await line.first().waitFor();
@@ -307,7 +307,7 @@ describe('a session with everything', () => {
       .getByText('1 min 16 s waiting for a person')
       .waitFor();
     expect(
-      await card(/^Failures: 3/)
+      await card(/^Failed: 3 actions$/)
         .getByRole('listitem')
         .count(),
     ).toBe(3);
@@ -325,6 +325,35 @@ describe('a session with everything', () => {
     await page.setViewportSize({ width: 1_400, height: 1_000 });
     await page.evaluate('scrollTo(0, 0)');
     await picture('view-session.png');
+    expect(installed.errors).toEqual([]);
+  });
+
+  it('opens the turn of a chosen failure, and shows its row in the window', async () => {
+    const s = new Script('long', start1).start(0);
+    for (let turn = 0; turn < 12; turn += 1) {
+      const at = turn * 100;
+      s.add(at + 1, 'Prompt.Submitted', {}, { turn: `t${turn}` });
+      for (let i = 0; i < 10; i += 1)
+        s.action(at + 2 + i, 0.5, 'Bash', {}, i === 5 ? { success: false, exit_code: 1 } : {});
+      s.add(at + 20, 'Agent.Response', { response_length: 90, final: true }, { turn: `t${turn}` });
+    }
+    journal('long', s.end(1_300));
+    await start('long');
+    await open({ viewport: { width: 1_400, height: 600 } });
+    const card = page.getByRole('region', { name: /^Failed: 12 actions$/ });
+    await card.getByRole('button', { name: 'and 4 more' }).click();
+    expect(await card.getByRole('listitem').count()).toBe(12);
+    await page.getByRole('treeitem', { name: /^turn 2:/ }).waitFor({ state: 'attached' });
+    for (const nth of [7, 11, 0]) {
+      await page.getByRole('button', { name: 'Close all' }).click();
+      await page.evaluate('scrollTo(0, 0)');
+      await card.getByRole('listitem').nth(nth).getByRole('button').click();
+      const selected = page.locator('.row.selected');
+      await selected.getByText('tool_error').waitFor();
+      const inWindow = () => selected.evaluate(row => row.getBoundingClientRect());
+      await expect.poll(async () => (await inWindow()).bottom).toBeLessThanOrEqual(600);
+      expect((await inWindow()).top).toBeGreaterThanOrEqual(0);
+    }
     expect(installed.errors).toEqual([]);
   });
 
@@ -395,6 +424,32 @@ describe('the list', () => {
   beforeEach(() => {
     for (const [i, agent] of ['codex', 'cursor', 'codex'].entries())
       journal(`${i}${i}${i}0-${agent}`, small(`${i}${i}${i}0-${agent}`, `2026-03-0${i + 1}T10:00:00.000Z`, agent, i));
+  });
+
+  it('shows all of its columns at 1,280 and 1,400 pixels', async () => {
+    const s = new Script('c0ffee11-0000-4000', '2026-03-01T10:00:00.000Z').start(0);
+    s.add(0, 'vendor.otel-hooks.Repository', {
+      ...{ provider: 'github', owner: 'a-long-name-of-an-organization', name: 'a-long-name-of-a-repository' },
+      branch: 'feature/a-long-name-of-a-branch',
+    });
+    s.add(1, 'Prompt.Submitted', {}, { turn: 't1' });
+    s.response(400_000, 7, [128_000_000, 92_000_000, 1_420_000]);
+    for (let i = 0; i < 1_000; i += 1) s.action(10 + i, 0.5, 'Bash', {}, i % 2 ? { success: false, exit_code: 1 } : {});
+    const action = { name: 'shell' };
+    const risk = { level: 'critical', score: 92, factors: ['DESTRUCTIVE_OP'] };
+    s.add(1_501, 'Action.Before', { action }, { call: 'push', tool: 'Bash' }, { risk });
+    s.add(1_502, 'Action.After', { action: { ...action, result: { success: true } } }, { call: 'push', tool: 'Bash' });
+    journal('long', s.end(410_000));
+    await start();
+    await open();
+    await page.getByRole('cell', { name: 'critical' }).waitFor();
+    for (const width of [1_280, 1_400, 1_500, 1_620]) {
+      await page.setViewportSize({ width, height: 900 });
+      const [wide, seen] = await page
+        .getByRole('region', { name: 'Table of sessions' })
+        .evaluate(box => [box.scrollWidth, box.clientWidth]);
+      expect(wide, `${width} pixels`).toBeLessThanOrEqual(seen ?? 0);
+    }
   });
 
   it('filters, sorts and groups, and its totals are those of the listed sessions', async () => {

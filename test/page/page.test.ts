@@ -1,11 +1,11 @@
 /** The filters, groups and rows of the page of `otel-hooks view`. */
 import { describe, expect, it } from 'vitest';
 import { noCounts } from '../../src/journal/span-counts.ts';
-import { denials, failures, longest, modelUses, timeUse } from '../../src/page/answers.ts';
+import { denials, failureCounts, failures, longest, modelUses, timeUse } from '../../src/page/answers.ts';
 import { axisOf } from '../../src/page/axis.ts';
 import type { PageSpan, SessionRow } from '../../src/page/data.ts';
 import { chosen, costByDay, grouped, noChoice, totalsOf } from '../../src/page/groups.ts';
-import { rowsOf } from '../../src/page/tree.ts';
+import { ancestorsOf, rowsOf, withTurnNumbers } from '../../src/page/tree.ts';
 
 const row = (key: string, more: Partial<SessionRow> = {}): SessionRow => ({
   ...{
@@ -82,6 +82,18 @@ describe('the waterfall', () => {
     expect(names([span('a', 'gone', 0), span('b', 'b', 1)])).toEqual(['1 a', '1 b']);
   });
 
+  it('knows the spans above a span, also if they form a circle', () => {
+    const spans = [span('root', undefined, 0), span('a', 'root', 1), span('a1', 'a', 2), span('b', 'root', 3)];
+    expect([...ancestorsOf(spans, 'a1')]).toEqual(['a', 'root']);
+    expect([...ancestorsOf([span('x', 'y', 0), span('y', 'x', 0)], 'x')]).toEqual(['y', 'x']);
+  });
+
+  it('numbers the turns in order of time', () => {
+    const turn = (id: string, startMs: number): PageSpan => ({ ...span(id, undefined, startMs), kind: 'turn' });
+    const named = withTurnNumbers([turn('late', 9), span('act', 'late', 9), turn('early', 1)]);
+    expect(named.map(({ name }) => name)).toEqual(['turn 2: late', 'act', 'turn 1: early']);
+  });
+
   it('draws a tree of 10,000 levels', () => {
     const deep = Array.from({ length: 10_000 }, (_, i) => span(`s${i}`, i === 0 ? undefined : `s${i - 1}`, i));
     expect(rowsOf(deep, new Set())).toHaveLength(10_000);
@@ -131,7 +143,13 @@ describe('the answers', () => {
       span('subagent', 62, 78, { id: 'sub', parent: 'launch' }),
       span('chat', 62, 70, { parent: 'sub' }),
     ];
-    expect(timeUse(spans)).toEqual({ person: 20, actions: 15, model: 23, other: 12, idle: 30 });
+    expect(timeUse([spans])).toEqual({ person: 20, actions: 15, model: 23, other: 12, idle: 30 });
+  });
+
+  it('count the time between two segments of a journal as time between turns, but not the time between journals', () => {
+    const first = [span('session', 0, 10), span('turn', 0, 10), span('session', 50, 60), span('turn', 50, 60)];
+    const second = [span('session', 1_000, 1_010), span('turn', 1_000, 1_005)];
+    expect(timeUse([first, second])).toEqual({ person: 0, actions: 0, model: 0, other: 25, idle: 45 });
   });
 
   it('sum the use of each model, and leave unknown numbers absent', () => {
@@ -152,6 +170,17 @@ describe('the answers', () => {
     ];
     expect(failures(spans).map(({ id }) => id)).toEqual(['action1', 'chat2']);
     expect(denials(spans).map(({ id }) => id)).toEqual(['action3']);
+  });
+
+  it('count failed actions apart from responses, and name interrupted ones', () => {
+    const spans = [
+      span('action', 0, 1, { error: 'interrupted' }),
+      span('action', 1, 2, { error: 'exit_code' }),
+      span('chat', 2, 3, { error: 'rate_limit' }),
+      span('turn', 3, 4, { error: 'interrupted' }),
+    ];
+    expect(failureCounts(spans)).toBe('2 actions (1 interrupted), 1 response, 1 turn (1 interrupted)');
+    expect(failureCounts([])).toBe('nothing');
   });
 
   it('name the longest work, with the wait of an action, without the action that only holds a subagent', () => {
