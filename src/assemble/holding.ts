@@ -97,7 +97,10 @@ const isReady = ({ unread, unlinked }: Held): boolean => !unread && !unlinked;
 
 export function release(state: FoldState, out: Finished): void {
   if (!state.held.some(isReady)) return;
-  const ready = state.held.filter(isReady);
-  state.held = state.held.filter(held => held.unread || held.unlinked);
-  out.spans.push(...ready.map(held => completed(state, held.span)));
+  const kept: Held[] = [];
+  for (const held of state.held) {
+    if (isReady(held)) out.spans.push(completed(state, held.span));
+    else kept.push(held);
+  }
+  state.held = kept;
 }
