@@ -168,10 +168,15 @@ describe('a session of 10,000 spans', () => {
   }, 180_000);
 });
 
+/** The smallest of several measurements: an answer that just arrived holds some MB for a moment. */
 async function heapMb(session: CDPSession): Promise<number> {
-  await session.send('HeapProfiler.collectGarbage');
-  const { usedSize } = await session.send('Runtime.getHeapUsage');
-  return usedSize / 1e6;
+  const measured: number[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    await session.send('HeapProfiler.collectGarbage');
+    measured.push((await session.send('Runtime.getHeapUsage')).usedSize / 1e6);
+    await new Promise(resolve => setTimeout(resolve, 37));
+  }
+  return Math.min(...measured);
 }
 
 /** More of them with OTEL_HOOKS_TEST_SIZE=full. */
