@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { providers } from '../../src/agents/interchange.ts';
+import { needs } from '../needs.ts';
 import { ranIn } from './ran.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -36,7 +37,8 @@ const guard = (name: string, command: string, more: object = {}): object => ({
   ...more,
 });
 
-it('a guard stops a command of the shell in every agent, and lets others pass', () => {
+it('a guard stops a command of the shell in every agent, and lets others pass', context => {
+  needs(context, 'grep');
   const stop = guard('stop', 'grep -q "make it" || exit 0; echo never >&2; exit 2');
   const { code, trials } = tried([stop], '--shell', 'make it "so"');
   expect(code).toBe(0);
@@ -47,7 +49,8 @@ it('a guard stops a command of the shell in every agent, and lets others pass', 
   expect(passed.length + stopped.length).toBe(trials.length);
 });
 
-it('a hook that fails, is too slow, or has no sample is shown', () => {
+it('a hook that fails, is too slow, or has no sample is shown', context => {
+  needs(context, 'grep');
   const hooks = [
     guard('sees the payload', 'grep -q run_shell_command && exit 2; exit 0'),
     guard('fails', 'echo broken >&2; exit 1'),

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { ranIn } from '../commands/ran.ts';
+import { needs } from '../needs.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const page = join(root, 'docs', 'write-a-hook.md');
@@ -49,9 +50,15 @@ function isStopped(file: keyof typeof agents, command: string): boolean {
   return isDenied;
 }
 
-it('docs/write-a-hook.md leads to a guard that stops the tool of three agents', async () => {
+/** Writes the files that the page shows. */
+function writeFiles(): void {
   for (const [, name = '', text = ''] of docs.matchAll(/`([\w.-]+)`:\n\n```\w+\n([\s\S]*?)```/g))
     writeFileSync(join(home, name), text);
+}
+
+it('docs/write-a-hook.md leads to a guard that stops the tool of three agents', async context => {
+  needs(context, 'grep');
+  writeFiles();
   let whole = '';
   let last = 0;
   for (const block of docs.matchAll(/```\n(\$ [\s\S]*?)```/g)) {
@@ -84,6 +91,7 @@ async function outputOf(line: string): Promise<string> {
 }
 
 it('the script of the page is a program', () => {
+  writeFiles();
   chmodSync(join(home, 'no-force-push.sh'), 0o755);
   expect(spawnSync(join(home, 'no-force-push.sh'), { input: '{}', encoding: 'utf8' }).status).toBe(0);
 });

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type HookFileOptions, registerHookFile } from '../../src/library/hook-files.ts';
 import { createHookRunner, type HookRunner } from '../../src/library/hook-runner.ts';
+import { needs } from '../needs.ts';
 
 let folder: string;
 let hooks: HookRunner;
@@ -23,7 +24,8 @@ function load(name: string, content: object | string, options: HookFileOptions =
 const command = (bash: string, more: object = {}): object => ({ type: 'command', bash, ...more });
 const before = { hook: 'PreToolUse', sessionId: 's', tool: { name: 'deploy' }, input: { to: 'prod' } } as const;
 
-it('runs commands of .github/hooks in the project, with the event on standard input', async () => {
+it('runs commands of .github/hooks in the project, with the event on standard input', async context => {
+  needs(context, 'grep');
   const loaded = load('.github/hooks/policy.json', {
     version: 1,
     hooks: { preToolUse: [command('true')], Stop: [command('true', { timeoutSec: 5 })] },

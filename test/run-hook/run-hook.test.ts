@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hookDocument } from '../../src/interchange/hook-document.ts';
+import { needs } from '../needs.ts';
 
 const bin = join(import.meta.dirname, '..', '..', 'dist', 'otel-hooks.cjs');
 let folder: string;
@@ -225,7 +226,8 @@ describe('answers that an agent cannot honour', () => {
 });
 
 describe('commands that were written for another agent', () => {
-  it('a patch of several files is one run for each of them', () => {
+  it('a patch of several files is one run for each of them', context => {
+    needs(context, 'grep');
     const patch =
       '*** Begin Patch\n*** Add File: a.txt\n+one\n*** Update File: secret/b.txt\n@@\n-x\n+y\n*** End Patch\n';
     const payload = { ...shell(''), tool_name: 'apply_patch', tool_input: { command: patch } };
