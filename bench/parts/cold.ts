@@ -17,7 +17,7 @@ import { judged, median } from './sides.ts';
 const AT_ONCE = 64;
 const MOST = 1.3;
 /** The start of Node, loading the program, its first round in code that is not compiled yet, and its end. */
-const MOST_STARTS = 5;
+const MOST_STARTS = 9;
 const BARE_RUNS = 10;
 /**
  * The time that a started deliver waits for more, and the time that a living one is watched after it took all
