@@ -36,7 +36,7 @@ import { documents } from '../src/documents/documents.ts';
 import { type Event, rootSessionOf } from '../src/event/event.ts';
 import { collectAlone } from '../src/lib/garbage.ts';
 import { outgoingOf } from '../src/pipeline/outgoing.ts';
-import { roundOf } from '../src/pipeline/round.ts';
+import { computeRound } from '../src/pipeline/round.ts';
 import type { SessionOutput } from '../src/pipeline/session-in-round.ts';
 import { newSession, type SessionState } from '../src/session/session-state.ts';
 import { changeOf } from '../src/store/document.ts';
@@ -336,7 +336,7 @@ function prepareJournals(): void {
   for (let session = 0; session < SESSIONS; session++) {
     const hooks = hooksOf(`bench-${session}`, 500);
     const fragments = Array.from({ length: HOOKS_PER_SESSION }, () => fragmentOf(hooks.next().value, undefined));
-    const { round } = roundOf(store, { fragments, rejects: [] }, {}, worldIn(folder));
+    const { round } = computeRound(store, { fragments, rejects: [] }, {}, worldIn(folder));
     store.commit({ ...round, eaten: [] });
   }
   store.close();

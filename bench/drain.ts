@@ -16,7 +16,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readdirSync, readSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeFragment } from '../src/hook/fragment.ts';
-import { roundOf } from '../src/pipeline/round.ts';
+import { computeRound } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { ROUND, worldIn, writeFragments } from './parts/sessions.ts';
 import {
@@ -108,7 +108,7 @@ function drainFragments(state: string, count: number): Counted {
   const store = openStore({ folder: state, access: 'own' });
   let records = 0;
   for (let taken = store.take(ROUND); taken.fragments.length > 0; taken = store.take(ROUND)) {
-    const { round, journaled } = roundOf(store, taken, {}, worldIn(folder));
+    const { round, journaled } = computeRound(store, taken, {}, worldIn(folder));
     if (store.commit(round) !== 'committed') throw new Error('a round was lost');
     records += journaled;
   }

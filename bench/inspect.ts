@@ -21,7 +21,7 @@ import { contentClasses } from '../src/event/content-classes.ts';
 import type { Body, Fields } from '../src/event/event.ts';
 import { encodeFragment } from '../src/hook/fragment.ts';
 import { keyedHash } from '../src/lib/hash.ts';
-import { roundOf } from '../src/pipeline/round.ts';
+import { computeRound } from '../src/pipeline/round.ts';
 import { keeperOf } from '../src/session/own-content.ts';
 import { judgeRisk } from '../src/session/own-rules.ts';
 import type { ContentSettings } from '../src/session/session-state.ts';
@@ -123,7 +123,7 @@ function drainAll(state: string, count: number): Counted {
   const store = openStore({ folder: state, access: 'own' });
   let records = 0;
   for (let taken = store.take(ROUND); taken.fragments.length > 0; taken = store.take(ROUND)) {
-    const { round, journaled } = roundOf(store, taken, {}, worldIn(folder));
+    const { round, journaled } = computeRound(store, taken, {}, worldIn(folder));
     if (store.commit(round) !== 'committed') throw new Error('a round was lost');
     records += journaled;
   }

@@ -10,7 +10,7 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { roundOf } from '../src/pipeline/round.ts';
+import { computeRound } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { fragmentOf, hooksOf, ROUND, worldIn } from './parts/sessions.ts';
 import { onStage, setting } from './parts/sides.ts';
@@ -59,7 +59,7 @@ function recorded(state: string, home: string): void {
   let waiting: ReturnType<typeof fragmentOf>[] = [];
   const flush = (): void => {
     if (waiting.length === 0) return;
-    const { round } = roundOf(store, { fragments: waiting, rejects: [] }, {}, worldIn(home));
+    const { round } = computeRound(store, { fragments: waiting, rejects: [] }, {}, worldIn(home));
     if (store.commit({ ...round, eaten: [] }) !== 'committed') throw new Error('a round was lost');
     waiting = [];
   };

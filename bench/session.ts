@@ -9,7 +9,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { roundOf } from '../src/pipeline/round.ts';
+import { computeRound } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { destinationOf, fragmentOf, hooksOf, ROUND, worldIn } from './parts/sessions.ts';
 import {
@@ -121,7 +121,12 @@ function begin(name: string, url: string): Life {
         const fragments = Array.from({ length: count }, () => fragmentOf(hooks.next().value, url));
         const isLast = at + count >= events;
         const done = await timed(async () => {
-          const { round } = roundOf(store, { fragments, rejects: [] }, {}, worldIn(folder, fragments.at(-1)?.atMs));
+          const { round } = computeRound(
+            store,
+            { fragments, rejects: [] },
+            {},
+            worldIn(folder, fragments.at(-1)?.atMs),
+          );
           // These fragments were never in the inbox.
           if (store.commit({ ...round, eaten: [] }) !== 'committed') throw new Error('a round was lost');
           ship();

@@ -93,10 +93,10 @@ export function closeSegment(
   const segment = state.segment;
   if (segment === undefined) return;
   closeLeftovers(state, at, endMs);
-  const said = at.event.event_type === 'Session.End' ? at.event.data.usage : undefined;
+  const totals = at.event.event_type === 'Session.End' ? at.event.data.usage : undefined;
   // The start was not observed. The length that the end states is closer to it than the first event.
-  if (said?.duration_ms !== undefined && segment.number === 0 && segment.startReason === undefined)
-    segment.startMs = Math.min(segment.startMs, endMs - Math.min(said.duration_ms, LONGEST_ACTION_MS));
+  if (totals?.duration_ms !== undefined && segment.number === 0 && segment.startReason === undefined)
+    segment.startMs = Math.min(segment.startMs, endMs - Math.min(totals.duration_ms, LONGEST_ACTION_MS));
   hold(state, at, {
     of: `session:${segment.number}`,
     unread: state.settles.session === 'transcript',
@@ -113,7 +113,7 @@ export function closeSegment(
       ...begunBy(segment),
       risk: segment.risk,
       closedBy: at.event.event_id,
-      said,
+      said: totals,
       startReason: segment.startReason,
       previous: segment.previous,
       endReason,

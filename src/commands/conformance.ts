@@ -177,17 +177,17 @@ function textOf({
         ]),
       ),
     ),
-    `Agent Hooks ${agentHooks.version}: ${agentHooks.told.length} of ${eventTypes.length} types reported\n`,
+    `Agent Hooks ${agentHooks.version}: ${agentHooks.reported.length} of ${eventTypes.length} types reported\n`,
     indented(
       table(
-        agentHooks.told.map(({ type, hooks, transcript }) => [
+        agentHooks.reported.map(({ type, hooks, transcript }) => [
           type,
           [...hooks, ...(transcript ? ['transcript'] : [])].join(', '),
         ]),
       ),
     ),
     ...listed('concluded by otel-hooks', agentHooks.concluded),
-    ...listed('not reported', agentHooks.untold),
+    ...listed('not reported', agentHooks.unreported),
     ...(isUnplayed ? ['  its transcripts are read too; none is among the samples\n'] : []),
     ...refused.map(({ name, why }) => `not taken: ${name}: ${why}\n`),
     ...findings

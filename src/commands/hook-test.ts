@@ -130,9 +130,9 @@ function shellSample(dialect: Dialect, command: string): Sample {
 
 /** Some payloads do not name their event; the name of their file does. */
 function sampleOf(dialect: Dialect, name: string, payload: Fields, shell: string | undefined): Sample | undefined {
-  const said = dialect.eventFields.map(field => word(payload[field])).find(each => each !== undefined);
+  const stated = dialect.eventFields.map(field => word(payload[field])).find(each => each !== undefined);
   const names = Object.keys(dialect.events).sort((a, b) => b.length - a.length);
-  const event = said ?? names.find(each => letters(basename(name)).includes(letters(each)));
+  const event = stated ?? names.find(each => letters(basename(name)).includes(letters(each)));
   const canonical = event === undefined ? undefined : own(dialect.events, event);
   if (event === undefined || canonical === undefined) return undefined;
   const [call] = dialect.calls(payload, event);

@@ -10,7 +10,7 @@ import { dueSessions } from '../pipeline/due-sessions.ts';
 import { outgoingOf } from '../pipeline/outgoing.ts';
 import { type PreviewWorld, pinnedNow, withoutMetrics, worldOver } from '../pipeline/pin-now.ts';
 import { recalled } from '../pipeline/rebuild.ts';
-import { roundOf } from '../pipeline/round.ts';
+import { computeRound } from '../pipeline/round.ts';
 import type { SessionOutput } from '../pipeline/session-in-round.ts';
 import type { RoundWorld } from '../pipeline/sessions-of-round.ts';
 import { newSession } from '../session/session-state.ts';
@@ -140,7 +140,7 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
   const whole = worldOver(store, world);
   for (;;) {
     const taken = store.take(MOST_FRAGMENTS);
-    const { round, isMore } = roundOf(view, taken, dueSessions(view, world.nowMs), whole);
+    const { round, isMore } = computeRound(view, taken, dueSessions(view, world.nowMs), whole);
     for (const { key, lines } of round.journal ?? []) {
       const known = changed.get(key) ?? [];
       changed.set(key, known);

@@ -5,7 +5,7 @@ import { noted } from '../documents/problem-notes.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import type { Dispatcher } from '../openhook/dispatch.ts';
 import type { Due } from '../pipeline/due-sessions.ts';
-import { type RoundResult, roundOf } from '../pipeline/round.ts';
+import { computeRound, type RoundResult } from '../pipeline/round.ts';
 import type { Problem } from '../problems/problem.ts';
 import { increase } from '../store/ledger.ts';
 import { isFull } from '../store/reserve.ts';
@@ -116,7 +116,7 @@ export class Taker {
     const { store, schedule, dispatcher, now } = this.parts;
     const nowMs = now();
     const { installation, changes } = installationOf(store);
-    const result = roundOf(store, part, part.due, this.world(installation, nowMs));
+    const result = computeRound(store, part, part.due, this.world(installation, nowMs));
     schedule.planVigils(result);
     if (isIdle(part, result)) return false;
     const problems = [...result.problems, ...this.failures(part)];
@@ -133,7 +133,7 @@ export class Taker {
     return true;
   }
 
-  private world({ id, key }: { id: string; key: string }, nowMs: number): Parameters<typeof roundOf>[3] {
+  private world({ id, key }: { id: string; key: string }, nowMs: number): Parameters<typeof computeRound>[3] {
     const { surroundings, byHand, waits = byHand ? impatient : patient, stateFolder } = this.parts.options;
     const formerStates = [stateFolder, join(surroundings.home, '.config', 'otel-hooks', 'state')];
     return { ...surroundings, installation: id, hashKey: key, nowMs, eyes: this.eyes, waits, formerStates };

@@ -36,13 +36,13 @@ export function watched(
 function alikeIn(data: Body['data'], output: unknown, content: Facts['content'], hash: Hash): Alike {
   if (!('action' in data) || !isFields(data.action)) return {};
   const { name, input, result } = data.action as Action;
-  const said = result?.error_message ?? result?.output ?? output;
-  const error = result?.success === false ? errorText(said) : undefined;
+  const reported = result?.error_message ?? result?.output ?? output;
+  const error = result?.success === false ? errorText(reported) : undefined;
   return {
     input: commandHash(name, input, hash) ?? content?.input?.hash ?? inputHash(input, hash),
     result:
       error === undefined
-        ? (content?.error_message?.hash ?? content?.output?.hash ?? outputHash(said, hash))
+        ? (content?.error_message?.hash ?? content?.output?.hash ?? outputHash(reported, hash))
         : hash(signatureOf(error)),
   };
 }
@@ -55,10 +55,10 @@ const inputHash = (input: Action['input'], hash: Hash): string | undefined =>
   input === undefined || Object.keys(input).length === 0 ? undefined : hash(canonicalJson(input));
 
 /** The text of an error. Agents state it as a text, or among the fields of the result. */
-function errorText(said: unknown): string | undefined {
-  if (typeof said === 'string') return said;
-  if (!isFields(said)) return undefined;
-  const texts = [said.error, said.message, said.stderr, said.stdout].filter(text => typeof text === 'string');
+function errorText(error: unknown): string | undefined {
+  if (typeof error === 'string') return error;
+  if (!isFields(error)) return undefined;
+  const texts = [error.error, error.message, error.stderr, error.stdout].filter(text => typeof text === 'string');
   return texts.length === 0 ? undefined : texts.join('\n');
 }
 

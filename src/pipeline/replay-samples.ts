@@ -55,7 +55,7 @@ export interface Conformance {
   refused: { name: string; why: string }[];
   openhook: { version: string; level: 0 | 1 | 2 | 3; requirements: Requirement[] };
   /** `concluded`: otel-hooks derives the type from other events. */
-  agentHooks: { version: string; told: ReportedType[]; concluded: EventType[]; untold: EventType[] };
+  agentHooks: { version: string; reported: ReportedType[]; concluded: EventType[]; unreported: EventType[] };
   /**
    * True if the agent writes transcripts but no sample is a transcript: the types that they report are missing here.
    */
@@ -95,9 +95,9 @@ export function conformanceOf(agent: Agent, samples: Samples): Conformance {
     openhook: { version: openHook.version, level: levelOf(requirements), requirements },
     agentHooks: {
       version: agentHooks.version,
-      told: reported,
+      reported,
       concluded: eventTypes.filter(type => !played.reported.has(type) && concluded.has(type)),
-      untold: eventTypes.filter(type => !played.reported.has(type) && !concluded.has(type)),
+      unreported: eventTypes.filter(type => !played.reported.has(type) && !concluded.has(type)),
     },
     isUnplayed: !isAbsent(agent.transcript) && samples.transcripts.length === 0,
     findings: [

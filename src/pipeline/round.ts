@@ -42,7 +42,7 @@ export interface RoundResult {
   isDecided: boolean;
 }
 
-export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: RoundWorld): RoundResult {
+export function computeRound(store: Store, taken: TakenFromInbox, due: Due, world: RoundWorld): RoundResult {
   const { epoch } = store;
   const sessions = new SessionsOfRound(store, world);
   const fates = takeAll(taken, sessions);

@@ -173,7 +173,10 @@ describe('conformance', () => {
     writeFileSync(file, JSON.stringify(recorded));
     const [report] = JSON.parse((await ran('conformance', '--agent', 'claude-code', '--json', file)).out).agents;
     expect([report.samples, report.openhook.level, report.refused]).toEqual([1, 1, []]);
-    expect(report.agentHooks.told.map(({ type }: { type: string }) => type)).toEqual(['Session.Start', 'Session.End']);
+    expect(report.agentHooks.reported.map(({ type }: { type: string }) => type)).toEqual([
+      'Session.Start',
+      'Session.End',
+    ]);
   });
 
   it('names the samples that it refuses', async () => {

@@ -11,7 +11,7 @@ import { replay } from '../../src/journal/replay.ts';
 import type { Due } from '../../src/pipeline/due-sessions.ts';
 import { findSessions } from '../../src/pipeline/find-transcripts.ts';
 import { type ImportRound, importRound } from '../../src/pipeline/import-round.ts';
-import { type RoundResult, roundOf } from '../../src/pipeline/round.ts';
+import { computeRound, type RoundResult } from '../../src/pipeline/round.ts';
 import { sessionKey } from '../../src/session/session-state.ts';
 import { emptyLedger, type Ledger } from '../../src/store/ledger.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -74,7 +74,7 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
     },
     round({ nowMs = START_MS + 1_000_000, waits = impatient, due = {}, commit = true } = {}) {
       const fragments = waiting.splice(0);
-      const round = roundOf(store, { fragments, rejects: [] }, due, {
+      const round = computeRound(store, { fragments, rejects: [] }, due, {
         ...worldOf(home, nowMs),
         eyes: diskEyes(),
         waits,

@@ -33,7 +33,7 @@ export function assistant(row: Fields, at: Place): TranscriptEntry[] {
   }
   const id = responseId(row, message);
   if (id === undefined) return [];
-  const isCopy = at.memory.recall('told', id) !== undefined;
+  const isCopy = at.memory.recall(REPORTED, id) !== undefined;
   // A copy of a response that was read before must not end the turn a second time.
   if (!isCopy && at.memory.recall('place', 'answered') !== id) at.memory.forget('place', 'answered');
   const speaker = speakerOf(row, id, at);
@@ -128,7 +128,7 @@ function closeResponse(at: Place, speaker: string): TranscriptEntry[] {
   const pending = pendingIn(at.memory, speaker);
   if (pending === undefined) return [];
   at.memory.forget(WAITING, speaker);
-  at.memory.remember('told', pending.id, '1');
+  at.memory.remember(REPORTED, pending.id, '1');
   const [input, written, read, output, hour, reasoning] = pending.usage.map(known);
   const parts = [input, written, read].filter(count => count !== undefined);
   return [
@@ -185,6 +185,9 @@ function keep(at: Place, speaker: string, pending: Pending): TranscriptEntry[] {
 
 /** The responses that wait for further rows, by speaker. */
 const WAITING = 'responses';
+
+/** The responses that were reported, by id, under the name that stored states have. */
+const REPORTED = 'told';
 
 const MOST_WAITING = 64;
 

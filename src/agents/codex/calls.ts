@@ -4,7 +4,7 @@ import { fieldsOf, isFields, number, own, text, whole, word } from '../../lib/re
 import type { Reading, TranscriptEntry, WrittenFile } from '../contract/contract.ts';
 import { linesOfDiff, linesOfText, operationNamed } from '../shared/edits.ts';
 import { permitted } from '../shared/permitted.ts';
-import { entryAt, isAside, note, type Place, recalled } from './place.ts';
+import { entryAt, isAside, note, type Place, recalled, responseTimes } from './place.ts';
 import { actionName, hookName, isOwnTool, isUnasked, launchedBy, spawnedThread, toolFacts } from './tools.ts';
 import { prompted } from './turns.ts';
 
@@ -14,20 +14,20 @@ export function item(place: Place): TranscriptEntry[] {
     case 'function_call':
     case 'custom_tool_call':
     case 'local_shell_call':
-      note(place, 'said', atMs);
+      note(place, responseTimes.lastRow, atMs);
       return called(place);
     case 'function_call_output':
     case 'custom_tool_call_output':
       noteRequestTime(place);
       return returned(place);
     case 'web_search_call':
-      note(place, 'said', atMs);
+      note(place, responseTimes.lastRow, atMs);
       return searchRow(place);
     case 'reasoning':
-      note(place, 'said', atMs);
+      note(place, responseTimes.lastRow, atMs);
       return [];
     case 'message':
-      if (payload.role === 'assistant') note(place, 'said', atMs);
+      if (payload.role === 'assistant') note(place, responseTimes.lastRow, atMs);
       else noteRequestTime(place);
       return barePrompt(place);
   }
@@ -39,7 +39,8 @@ export function item(place: Place): TranscriptEntry[] {
  * written.
  */
 function noteRequestTime(place: Place): void {
-  note(place, recalled(place, 'said') === undefined ? 'asked' : 'heard', place.atMs);
+  const isRunning = recalled(place, responseTimes.lastRow) !== undefined;
+  note(place, isRunning ? responseTimes.nextRequested : responseTimes.requested, place.atMs);
 }
 
 /** Reads the prompt of an old file, which is a plain message. Texts that the program inserted are marked. */

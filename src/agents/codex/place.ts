@@ -38,6 +38,12 @@ export const note = (place: Place, key: string, value: number | string | undefin
   else place.memory.remember('place', key, String(value));
 };
 
+/**
+ * The times around a response, under the names that stored states have: of the row that it answers, of the row that
+ * the next response answers, and of its own last row.
+ */
+export const responseTimes = { requested: 'asked', nextRequested: 'heard', lastRow: 'said' } as const;
+
 /** Events that hooks report as well, with the mode of the agent. */
 const withMode: ReadonlySet<string> = new Set([
   'Session.Start',

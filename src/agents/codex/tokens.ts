@@ -2,7 +2,7 @@
 import type { Fields, LimitWindow, RateLimit } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
-import { entryAt, isAside, note, type Place, recalled } from './place.ts';
+import { entryAt, isAside, note, type Place, recalled, responseTimes } from './place.ts';
 
 const classes = [
   'input_tokens',
@@ -79,8 +79,8 @@ const sizeOf = (total: Total): number => total.total_tokens ?? (total.input_toke
 
 function responded(place: Place, key: string, response: string | undefined, used: Total): TranscriptEntry[] {
   const { memory } = place;
-  const asked = recalled(place, 'asked');
-  const atMs = recalled(place, 'said') ?? place.atMs;
+  const asked = recalled(place, responseTimes.requested);
+  const atMs = recalled(place, responseTimes.lastRow) ?? place.atMs;
   const reading = entryAt(place, {
     event_type: 'Model.Responded',
     key,
@@ -102,9 +102,9 @@ function responded(place: Place, key: string, response: string | undefined, used
     },
     atMs,
   });
-  note(place, 'asked', recalled(place, 'heard') ?? asked);
-  note(place, 'said', undefined);
-  note(place, 'heard', undefined);
+  note(place, responseTimes.requested, recalled(place, responseTimes.nextRequested) ?? asked);
+  note(place, responseTimes.lastRow, undefined);
+  note(place, responseTimes.nextRequested, undefined);
   return [reading, ...filled(place, key)];
 }
 

@@ -1,7 +1,7 @@
 /** Turns of a rollout: their start, prompts, end and interruption, and compactions. */
 import { fieldsOf, text, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
-import { entryAt, isAside, note, type Place, recalled } from './place.ts';
+import { entryAt, isAside, note, type Place, recalled, responseTimes } from './place.ts';
 import { answerKey, endKey, startKey } from './tools.ts';
 
 export function turnBegan(place: Place): TranscriptEntry[] {
@@ -10,9 +10,9 @@ export function turnBegan(place: Place): TranscriptEntry[] {
   const turn = word(place.payload.turn_id) ?? `turn-${turns}`;
   note(place, 'turn', turn);
   note(place, 'prompts', 0);
-  note(place, 'asked', place.atMs);
-  note(place, 'said', undefined);
-  note(place, 'heard', undefined);
+  note(place, responseTimes.requested, place.atMs);
+  note(place, responseTimes.lastRow, undefined);
+  note(place, responseTimes.nextRequested, undefined);
   if (place.file.subagent === undefined) return [...leftOver(place), ...resumed(place, turn)];
   return [
     entryAt({ ...place, turn }, { event_type: 'Session.Start', key: startKey(turn), data: { start_reason: 'new' } }),
@@ -66,7 +66,7 @@ export function turnEnded(place: Place): TranscriptEntry[] {
     return [answer, ...overs(at, 'completed')];
   }
   const message = text(error) ?? text(fieldsOf(error).message);
-  const asked = recalled(place, 'asked');
+  const asked = recalled(place, responseTimes.requested);
   const facts = {
     error_type: 'model_error',
     model: place.memory.recall('place', 'model'),
@@ -130,7 +130,7 @@ function overs(
 }
 
 export function compacted(place: Place): TranscriptEntry[] {
-  note(place, 'asked', place.atMs);
+  note(place, responseTimes.requested, place.atMs);
   if (isAside(place)) return [];
   return [
     entryAt(place, {
