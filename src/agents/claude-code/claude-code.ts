@@ -11,6 +11,7 @@ import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
+import { permissionQuestion } from '../shared/permission-question.ts';
 import { permitted } from '../shared/permitted.ts';
 import { demoSession } from './demo.ts';
 import { editsIn } from './edits.ts';
@@ -173,19 +174,7 @@ const events: Record<string, HookEvent> = {
     // was not asked about yet.
     read(fields, memory) {
       const call = askedCall(callOf(fields), memory);
-      const facts = {
-        ...toolFacts(fields),
-        call,
-        decision: { source: 'unknown', basis: 'observed' } as const,
-      };
-      return [
-        reading(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
-        reading(fields, {
-          event_type: 'Agent.Decision',
-          data: { decision: { outcome: 'ask' }, action_name: actionName(fields) },
-          facts,
-        }),
-      ];
+      return permissionQuestion(reading, fields, actionName(fields), { ...toolFacts(fields), call });
     },
   },
   PermissionDenied: {

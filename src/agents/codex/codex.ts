@@ -11,6 +11,7 @@ import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
+import { permissionQuestion } from '../shared/permission-question.ts';
 import { permitted } from '../shared/permitted.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
@@ -105,19 +106,8 @@ const events: Record<string, HookEvent> = {
     // The hook carries no id of the call, and adds the command's justification to the input.
     read(fields, memory) {
       const call = askedCall(callOf(fields), memory);
-      const facts = {
-        ...toolFacts(toolOf(fields)),
-        call,
-        decision: { source: 'unknown', basis: 'observed' } as const,
-      };
-      return [
-        reading(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
-        reading(fields, {
-          event_type: 'Agent.Decision',
-          data: { decision: { outcome: 'ask' }, action_name: actionName(toolOf(fields)) },
-          facts,
-        }),
-      ];
+      const tool = toolOf(fields);
+      return permissionQuestion(reading, fields, actionName(tool), { ...toolFacts(tool), call });
     },
   },
   SubagentStart: {

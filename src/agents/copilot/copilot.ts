@@ -17,6 +17,7 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
+import { permissionQuestion } from '../shared/permission-question.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
@@ -138,15 +139,7 @@ const permissionRequest: HookEvent = {
   read(fields, memory) {
     const { action, facts: tool } = toolUse(fields);
     const call = askedCall(callOf(fields), memory);
-    const facts = { ...tool, call, decision: { source: 'unknown', basis: 'observed' } as const };
-    return [
-      reading(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
-      reading(fields, {
-        event_type: 'Agent.Decision',
-        data: { decision: { outcome: 'ask' }, action_name: action },
-        facts,
-      }),
-    ];
+    return permissionQuestion(reading, fields, action, { ...tool, call });
   },
 };
 
