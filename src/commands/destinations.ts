@@ -69,8 +69,8 @@ interface Row {
 function rowsIn(store: Store | undefined, { words, io, folders }: Asked): Row[] {
   const configured = configuredHere(words, io, folders);
   const all = new Map<string, Known>();
-  for (const [id, { provider, endpoint }] of Object.entries(store?.ledger().destinations ?? {}))
-    all.set(id, { id, provider: provider as Destination['provider'], endpoint });
+  for (const [id, { provider, endpoint, name }] of Object.entries(store?.ledger().destinations ?? {}))
+    all.set(id, { id, provider: provider as Destination['provider'], endpoint, name });
   for (const id of store?.destinations() ?? [])
     if (!all.has(id)) all.set(id, { id, provider: '' as Destination['provider'], endpoint: '' });
   const remembered = store === undefined ? [] : destinationsIn(store);

@@ -4,6 +4,7 @@
  */
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { agents } from '../agents/index.ts';
+import type { Config } from '../config/config.ts';
 import { destinationsInUse, providers } from '../config/destinations.ts';
 import { wordsOf } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -88,14 +89,15 @@ function orderOf(action: Setup['action'], words: Words, io: Io): Order {
       'otel-hooks: --attribution was ignored: otel-hooks does not attribute lines of files.\n  next: leave it out.\n',
     );
   }
+  const folders = foldersOf(words, io);
   return {
     action,
     words,
     io,
-    folders: foldersOf(words, io),
+    folders,
     scope: scopeNamed(words) ?? 'global',
     endpoint: endpointIn(words),
-    provider: providersIn(words),
+    provider: providersIn(words, folders.config.named),
     asked: askedIn(words),
     isJson: has('--json'),
     isDry: has('--dry-run'),
@@ -373,7 +375,9 @@ function endpointIn(words: Words): string | undefined {
  * none.
  */
 function configChange(action: Setup['action'], { words, folders, endpoint, provider }: Order) {
-  const isMissing = folders.config.values.provider === undefined;
+  const { values: configured, named } = folders.config;
+  const isOfNamed = wordsOf(provider).every(word => named.some(each => each.name === word || each.provider === word));
+  const isMissing = configured.provider === undefined && !isOfNamed;
   const values: [path: string[], value: unknown][] = [];
   if (endpoint !== undefined || (provider !== undefined && isMissing)) {
     const several = provider?.split(',') ?? ['otlp'];
@@ -386,15 +390,17 @@ function configChange(action: Setup['action'], { words, folders, endpoint, provi
   return { ...planConfig(folders.config.globalFile, values, folders.data), says };
 }
 
-function providersIn(words: Words): string | undefined {
+/** The words of `--provider`: providers, or names of destinations. */
+function providersIn(words: Words, destinations: Config['named']): string | undefined {
   const named = flagText(words, '--provider');
   if (named === undefined) return undefined;
   const asked = wordsOf(named);
-  const odd = asked.find(word => !(providers as readonly string[]).includes(word));
+  const known: readonly string[] = [...providers, ...destinations.map(({ name }) => name)];
+  const odd = asked.find(word => !known.includes(word));
   if (odd === undefined && asked.length > 0) return asked.join(',');
-  const meant = nearest(odd ?? '', providers);
+  const meant = nearest(odd ?? '', known);
   throw new UsageError(
-    `unknown provider ${odd ?? '""'}${meant ? `; did you mean ${meant}?` : `; known: ${providers.join(', ')}`}`,
+    `unknown provider ${odd ?? '""'}${meant ? `; did you mean ${meant}?` : `; known: ${known.join(', ')}`}`,
   );
 }
 

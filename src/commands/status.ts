@@ -288,7 +288,8 @@ function destinationText(
     const { produced, accepted, waiting, rejected, dropped } = destination[kind];
     return [kind, String(produced), String(accepted), String(waiting), reasonsText(rejected), reasonsText(dropped)];
   });
-  const head = `${destination.provider} ${destination.endpoint}${tookText(at, nowMs)}`;
+  const { name, provider, endpoint } = destination;
+  const head = `${name === undefined ? '' : `${name}: `}${provider} ${endpoint}${tookText(at, nowMs)}`;
   return `${head}\n${table([['', 'produced', 'accepted', 'waiting', 'rejected', 'dropped'], ...rows])}`;
 }
 

@@ -8,10 +8,18 @@
  * hosts for which they were set (`bound`).
  */
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
-import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import {
+  findNodeAtLocation,
+  getNodeValue,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from 'jsonc-parser';
 import { boundPassed } from '../lib/json-bounds.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
+import { type NamedDestination, readNamed, shownTables } from './named-destinations.ts';
 import { parsePairs } from './pairs.ts';
 import { factsOf, isAddress, isKey, type Key, keys, type OtlpSignal, type Values, wordsOf } from './schema.ts';
 import { readVariables } from './variables.ts';
@@ -36,6 +44,8 @@ export interface Config {
   limits: Limits;
   /** Resource attributes of all layers together. */
   attributes: Readonly<Record<string, string>>;
+  /** The named destinations of all layers. */
+  named: readonly NamedDestination[];
   /** For each credential: scheme, host and port of the endpoints that its layer or a lower one named. Empty: any. */
   bound: { [K in Key]?: readonly string[] };
   /** The settings of a project's file that need consent, whether or not consent was given. */
@@ -59,6 +69,8 @@ export interface Beyond {
 export interface Sampler {
   kind: 'always_on' | 'always_off' | 'traceidratio';
   ratio: number;
+  /** A project's file set it, so no destination gets a larger share. */
+  ofProject?: true;
 }
 
 export interface Limits {
@@ -78,8 +90,8 @@ export function resolve(input: ConfigInput): Config {
   const resolved = values as Values;
   if (wordsOf(resolved.provider).includes('datadog')) labelForDatadog(resolved, origins, attributes);
   if (Object.keys(attributes).length > 0) resolved.attributes = attributes;
-  problems.push(...taken.bad.map(each => badValue(each, values)));
-  const sampler = samplerOf(resolved);
+  problems.push(...taken.bad.map(each => badValue(each, values)), ...taken.problems);
+  const sampler = samplerOf(resolved, origins);
   return {
     values: resolved,
     origins,
@@ -88,6 +100,7 @@ export function resolve(input: ConfigInput): Config {
     sampler,
     limits: limitsOf(resolved),
     attributes,
+    named: [...taken.named.values()],
     bound,
     problems,
   };
@@ -100,6 +113,8 @@ class TakenValues {
   readonly bound: { [K in Key]?: readonly string[] } = {};
   readonly attributes: Record<string, string> = {};
   readonly bad: BadValue[] = [];
+  readonly named = new Map<string, NamedDestination>();
+  readonly problems: Problem[] = [];
   readonly #hosts = new Map<string, Set<string>>();
   readonly #home: string;
 
@@ -126,6 +141,7 @@ class TakenValues {
 
   /** Returns the key, unless the value is bad. */
   #takeEntry(entry: Entry, layer: Layer): Key[] {
+    if (entry.key === 'destinations') return this.#takeNamed(entry, layer);
     const accepted = accept(entry, layer, this.#home);
     if ('why' in accepted) {
       this.bad.push({ ...entry, why: accepted.why });
@@ -135,6 +151,23 @@ class TakenValues {
     this.values[entry.key] = accepted.value;
     this.origins[entry.key] = originOf(layer, entry);
     return [entry.key];
+  }
+
+  #takeNamed(entry: Entry, layer: Layer): Key[] {
+    const origin = originOf(layer, entry);
+    const tables = {
+      ...{ value: entry.value, file: entry.file ?? '', origin },
+      lineOf: (place: string) => entry.lineOf?.(place) ?? entry.line,
+    };
+    const read = readNamed(tables, (key, value) => accept({ key, value }, layer, this.#home));
+    this.problems.push(...read.problems);
+    if (read.named.length === 0) return [];
+    for (const each of read.named) this.named.set(each.name, each);
+    const given = entry.value as { readonly [name: string]: unknown };
+    const shown = Object.fromEntries(read.named.map(({ name }) => [name, given[name]]));
+    this.values.destinations = { ...(this.values.destinations as object | undefined), ...shown };
+    this.origins.destinations = origin;
+    return ['destinations'];
   }
 }
 
@@ -151,6 +184,7 @@ function labelForDatadog(values: Values, origins: Config['origins'], attributes:
 /** Returns a value in the form that `config` shows. */
 export function shownValue(key: Key, value: unknown): string {
   if (value === undefined) return 'not set';
+  if (key === 'destinations') return JSON.stringify(shownTables(value, shownValue));
   if (factsOf(key).secret) {
     const pairs = typeof value === 'string' ? parsePairs(value) : value;
     if (factsOf(key).text !== 'pairs') return masked(String(value));
@@ -163,8 +197,10 @@ export function shownValue(key: Key, value: unknown): string {
 }
 
 /** Returns the same for programs: a number stays a number, and a list stays a list. */
-export const shownJson = (key: Key, value: unknown): unknown =>
-  typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
+export function shownJson(key: Key, value: unknown): unknown {
+  if (key === 'destinations') return shownTables(value, shownValue);
+  return typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
+}
 
 /**
  * The last characters distinguish long keys. A short secret shows nothing, because each character makes it easier to
@@ -190,6 +226,8 @@ interface Entry {
   line?: number | undefined;
   variable?: string | undefined;
   flag?: string | undefined;
+  /** The line of a member of the value. */
+  lineOf?: ((place: string) => number | undefined) | undefined;
 }
 type BadValue = Entry & { why: string };
 
@@ -356,8 +394,18 @@ function readFile({ file, text }: { file: string; text: string }, problems: Prob
     value: getNodeValue(node),
     file,
     line: placeOf(lines, at).line,
+    lineOf: place => {
+      const found = findNodeAtLocation(node, place === '' ? [] : pathsOf(place));
+      return found === undefined ? undefined : placeOf(lines, found.offset).line;
+    },
   }));
 }
+
+/** The name of a destination may contain dots, so its members are the last parts. */
+const pathsOf = (place: string): string[] => {
+  const [name = '', ...members] = place.split(/\.(?=content\.\w+$|\w+$)/);
+  return [name, ...members];
+};
 
 function objectIn(text: string): { tree: Node } | { at: number; why: string } {
   const passed = boundPassed(text, BOUNDS);
@@ -484,7 +532,12 @@ export const credentialKeys = (signal: OtlpSignal): Key[] => [
   `otlp.${signal}_client_key`,
 ];
 
-function samplerOf(values: Values): Sampler {
+function samplerOf(values: Values, origins: Config['origins']): Sampler {
+  const isOfProject = origins['trace.sampler'] === 'project file' || origins['trace.sampler_arg'] === 'project file';
+  return { ...shareIn(values), ...(isOfProject ? { ofProject: true } : {}) };
+}
+
+export function shareIn(values: Values): Sampler {
   const kind = (values['trace.sampler'] ?? 'always_on').replace('parentbased_', '');
   if (kind === 'always_off') return { kind: 'always_off', ratio: 0 };
   if (kind === 'traceidratio') return { kind: 'traceidratio', ratio: values['trace.sampler_arg'] ?? 1 };

@@ -1,9 +1,11 @@
 /** Computes destinations from settings. A destination is complete: sending to it needs no further settings. */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { type ContentClass, type ContentMode, contentModes, defaultModes } from '../event/content-classes.ts';
 import { digest } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
-import { type Config, credentialKeys, exportersOf, shownEndpoint } from './config.ts';
+import { type Config, credentialKeys, exportersOf, type Sampler, shareIn, shownEndpoint } from './config.ts';
+import { alone, type NamedDestination, placed, placeOfKey } from './named-destinations.ts';
 import { decoded, parsePairs } from './pairs.ts';
 import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';
 import { type Key, type OtlpSignal, signals, type Values, wordsOf } from './schema.ts';
@@ -35,6 +37,14 @@ export interface Destination {
    * places.
    */
   source?: string | undefined;
+  /** Its name in the configuration. Its id then depends on the name and the file only. */
+  name?: string | undefined;
+  /** The id that it would have without its name. It changes with its addresses and credentials. */
+  stamp?: string | undefined;
+  /** Its own content settings. The narrower one of these and of the session's counts. */
+  content?: { readonly [of in ContentClass]?: ContentMode } | undefined;
+  /** Its own share of traces. */
+  sampler?: Sampler | undefined;
   /** When a session was last pinned to it. */
   pinnedMs?: number | undefined;
 }
@@ -60,8 +70,64 @@ const LOCALHOST = 'http://localhost:4318';
 export const providers: readonly Provider[] = ['otlp', 'console', 'file', ...presetNames];
 
 export function destinationsOf(config: Config): { destinations: Destination[]; problems: Problem[] } {
+  if (config.values.enabled === false) return { destinations: [], problems: [] };
+  const found = [shortForm(config), ...config.named.map(each => namedDestination(config, each))];
+  return {
+    destinations: found.flatMap(({ destinations }) => destinations),
+    problems: found.flatMap(({ problems }) => problems),
+  };
+}
+
+/**
+ * The destination of an entry of `destinations`. Its identity is its name in its file: files of two projects may use
+ * the same name for different servers.
+ */
+function namedDestination(
+  config: Config,
+  named: NamedDestination,
+): { destinations: Destination[]; problems: Problem[] } {
+  const { name, file, provider, values, content } = named;
+  const endpoints = ['endpoint', ...signals.map(signal => `${signal}_endpoint`)];
+  if (provider === 'otlp' && endpoints.every(member => values[`otlp.${member}` as Key] === undefined)) {
+    return {
+      destinations: [],
+      problems: [{ code: 'provider-incomplete', provider, key: `destinations.${name}.endpoint` }],
+    };
+  }
+  const { destinations, problems } = shortForm(alone(config, named));
+  const own = ownSampler(values);
+  return {
+    destinations: destinations.map(({ id, ...each }) => ({
+      ...each,
+      id: digest('otel-hooks/destination/2', name, file).toString('hex', 0, 8),
+      name,
+      stamp: id,
+      ...(content === undefined ? {} : { content }),
+      ...(own === undefined ? {} : { sampler: own }),
+    })),
+    problems: [...problems.map(each => placed(each, named)), ...widerContent(config, named)],
+  };
+}
+
+const ownSampler = (values: Values): Sampler | undefined =>
+  values['trace.sampler'] === undefined && values['trace.sampler_arg'] === undefined
+    ? undefined
+    : shareIn({ 'trace.sampler': 'traceidratio', ...values });
+
+/** A class that a project's file narrows causes no problem here. */
+function widerContent({ values, origins }: Config, { name, file, content = {} }: NamedDestination): Problem[] {
+  return Object.entries(content).flatMap(([of, mode]): Problem[] => {
+    const key = `content.${of}` as `content.${ContentClass}`;
+    const most = values[key] ?? defaultModes[of as ContentClass];
+    const isWider = contentModes.indexOf(mode) > contentModes.indexOf(most);
+    if (!isWider || origins[key] === 'project file') return [];
+    const why = `is wider than ${key}, which holds for all destinations`;
+    return [{ code: 'config-value', key: `destinations.${name}.${key}`, file, value: `"${mode}"`, why, used: most }];
+  });
+}
+
+function shortForm(config: Config): { destinations: Destination[]; problems: Problem[] } {
   const { values } = config;
-  if (values.enabled === false) return { destinations: [], problems: [] };
   const problems: Problem[] = [];
   const destinations: Destination[] = [];
   const named = namedProviders(config, problems);
@@ -129,7 +195,7 @@ export function keepsFromDestinations(problem: Problem): boolean {
     case 'endpoint-missing':
       return true;
     case 'config-value':
-      return placeKeys.has(problem.key);
+      return placeKeys.has(problem.key) || problem.key.startsWith('destinations.');
     default:
       return false;
   }
@@ -145,7 +211,14 @@ const placeKeys: ReadonlySet<string> = new Set([
 ]);
 
 /** The settings with the credentials of a provider. */
-export function openingKeys(provider: Provider): Key[] {
+export function openingKeys({ provider, name }: Pick<Destination, 'provider' | 'name'>): string[] {
+  const keys = openingKeysOf(provider);
+  return name === undefined || provider === 'agent-hooks-http' || provider === 'agent-hooks-log'
+    ? keys
+    : keys.map(key => placeOfKey({ name, provider }, key));
+}
+
+function openingKeysOf(provider: Provider): Key[] {
   if (provider === 'agent-hooks-http') return ['hooks.headers'];
   if (!isPreset(provider)) return ['otlp.headers'];
   const { endpoint, needs, secrets } = presetNamed(provider);
@@ -164,13 +237,17 @@ export function destinationsFor(
   if (provider === undefined) return destinationsOf(config);
   const asked = wordsOf(provider);
   const isOpen = config.values.provider === undefined;
-  const named = isOpen ? { ...config, values: { ...config.values, provider: asked.filter(isProvider) } } : config;
+  const isNamed = (word: string): boolean => config.named.some(each => each.name === word || each.provider === word);
+  const opened = asked.filter(word => isProvider(word) && !isNamed(word));
+  const named = isOpen && opened.length > 0 ? { ...config, values: { ...config.values, provider: opened } } : config;
   const { destinations, problems } = destinationsOf(named);
-  const missing = asked.filter(word => !destinations.some(each => each.provider === word));
+  const isAsked = ({ provider: kind, name = kind }: Destination): boolean =>
+    asked.includes(kind) || asked.includes(name);
+  const missing = asked.filter(word => !isNamed(word) && !destinations.some(each => each.provider === word));
   const lacks = (word: string): boolean =>
     problems.some(each => each.code === 'provider-incomplete' && each.provider === word);
   return {
-    destinations: destinations.filter(each => each.provider === 'agent-hooks-log' || asked.includes(each.provider)),
+    destinations: destinations.filter(each => each.provider === 'agent-hooks-log' || isAsked(each)),
     problems: [
       ...problems,
       ...missing.flatMap((word): Problem[] => {

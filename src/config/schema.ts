@@ -14,7 +14,9 @@ import {
 } from '../event/content-classes.ts';
 import { usualLoops } from '../event/loop-limits.ts';
 import { fields, type SubjectKind, subjectKinds } from '../event/risk-words.ts';
+import { own } from '../lib/read.ts';
 import { parsePairs } from './pairs.ts';
+import { presetNames } from './presets.ts';
 import { type ContentPlaces, contentPlaces, included, type LogLevel, levels, type Semconv, semconvs } from './words.ts';
 
 /** Converts the text of a variable to a value; files and flags have typed values. */
@@ -87,6 +89,8 @@ const protocols = ['http/protobuf', 'http/json'] as const;
 type Protocol = (typeof protocols)[number];
 const compressions = ['gzip', 'none'] as const;
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
+export const destinationProviders = ['otlp', 'console', 'file', ...presetNames] as const;
+export type DestinationProvider = (typeof destinationProviders)[number];
 const samplers = [
   'always_on',
   'always_off',
@@ -176,7 +180,8 @@ const door = (about: string, value?: string, ...variables: string[]) =>
     ...(variables.length > 0 ? { variables } : {}),
   });
 
-export const settings = {
+/** All settings but `destinations`, which repeats some of them for each destination. */
+const single = {
   provider: setting(words, {
     about:
       'The providers that get the data: one or several of `otlp`, `console`, `file` and those of docs/providers.md. ' +
@@ -688,6 +693,81 @@ export const settings = {
     variables: ['OTEL_LOG_LEVEL', 'OTEL_HOOKS_DEBUG'],
   }),
 } satisfies { [key: string]: { schema: z.ZodType } };
+
+/** The settings of named destinations by name, as the file has them. */
+export type DestinationTables = { readonly [name: string]: { readonly [member: string]: unknown } };
+
+/** Names of destinations are words of the command line and of hooks. */
+export const DESTINATION_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** Members of a named destination that are not settings of its provider. */
+export const commonMembers = {
+  provider: z.enum(destinationProviders).optional().describe('The kind of the destination. Unset: `otlp`.'),
+  signals: z.array(z.enum(signals)).min(1).optional().describe('The signals that it gets. Unset: all that it accepts.'),
+  content: z
+    .partialRecord(z.enum(Object.keys(contentClasses) as [ContentClass]), z.enum(contentModes))
+    .optional()
+    .describe('Narrower content settings, by class. A class that is not named has the global setting.'),
+  sampler: z.enum(samplers).optional().describe('The same as `trace.sampler`, for this destination.'),
+  sampler_arg: z.number().min(0).max(1).optional().describe('The same as `trace.sampler_arg`, for this destination.'),
+};
+
+const destinationTables: z.ZodType<DestinationTables> = z.record(
+  z.string().regex(DESTINATION_NAME),
+  z.strictObject({ ...providerMembers(), ...commonMembers }),
+);
+
+export const settings = {
+  ...single,
+  destinations: setting<DestinationTables>(destinationTables, {
+    about:
+      'Named destinations, in addition to those of `provider`. Each has a provider (`otlp` if none is named), and the settings ' +
+      'of that provider without the name of their group, such as `endpoint` and `headers`; docs/providers.md describes them. ' +
+      'A later layer replaces a destination of the same name as a whole.',
+    text: 'pairs',
+    secret: true,
+  }),
+};
+
+/** The settings of providers under the names that they have in a named destination. */
+function providerMembers(): { [member: string]: z.ZodType } {
+  const members: { [member: string]: z.ZodType } = {};
+  for (const provider of destinationProviders)
+    for (const member of membersOf(provider)) {
+      const { schema, about } = factsIn(keyOfMember(provider, member));
+      members[member] ??= schema.describe(about).optional();
+    }
+  return members;
+}
+
+function factsIn(key: string | undefined): Facts<unknown> {
+  return own(single, key ?? '') as unknown as Facts<unknown>;
+}
+
+/** The names of the settings of a provider's destination. */
+export function membersOf(provider: DestinationProvider): string[] {
+  const groups = [groupOf(provider), ...(provider === 'console' || provider === 'file' ? [] : ['otlp'])];
+  const members = groups.flatMap(group =>
+    Object.keys(single).flatMap(key => (key.startsWith(`${group}.`) ? [key.slice(group.length + 1)] : [])),
+  );
+  return [...new Set(members)].filter(member => keyOfMember(provider, member) !== undefined);
+}
+
+/** Returns the setting of a member. A preset has its own settings, and those of `otlp` about the form of requests. */
+export function keyOfMember(provider: DestinationProvider, member: string): Key | undefined {
+  const ofGroup = `${groupOf(provider)}.${member}`;
+  // These two label the resource of a session, which all of its destinations share.
+  const isLabel = ofGroup === 'datadog.service' || ofGroup === 'datadog.env';
+  if (Object.hasOwn(single, ofGroup) && !isLabel) return ofGroup as Key;
+  const general = `otlp.${member}`;
+  const isRequest = /(^|_)(compression|timeout_ms|temporality)$/.test(member);
+  const isPresetMember = provider !== 'console' && provider !== 'file' && isRequest;
+  return isPresetMember && Object.hasOwn(single, general) ? (general as Key) : undefined;
+}
+
+function groupOf(provider: DestinationProvider): string {
+  return provider.replaceAll('-', '_');
+}
 
 export type Key = keyof typeof settings;
 export type Value<K extends Key> = z.output<(typeof settings)[K]['schema']>;

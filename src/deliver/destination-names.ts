@@ -1,10 +1,11 @@
 /**
- * Names of destinations for the command line. A name consists of provider and address, and never contains a credential.
+ * Names of destinations for the command line: the name in the configuration, otherwise one of provider and address. A
+ * name never contains a credential.
  */
 import { basename } from 'node:path';
 import type { Destination } from '../config/destinations.ts';
 
-export type Nameable = Pick<Destination, 'id' | 'provider' | 'endpoint' | 'pinnedMs'>;
+export type Nameable = Pick<Destination, 'id' | 'provider' | 'endpoint' | 'pinnedMs' | 'name'>;
 
 /**
  * Returns a name for each id. If several destinations have one provider and one address (a former key and the present
@@ -22,7 +23,8 @@ export function namesOf(all: readonly Nameable[]): Map<string, string> {
   return names;
 }
 
-function plainName({ provider, endpoint }: Nameable): string {
+function plainName({ provider, endpoint, name }: Nameable): string {
+  if (name !== undefined) return name;
   if (provider === 'console') return provider;
   const place = URL.canParse(endpoint) ? new URL(endpoint).host : basename(endpoint);
   const plain = place.replace(/[^\w.:[\]-]+/g, '-').slice(0, 80);

@@ -7,9 +7,9 @@ import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { heirsIn, noStanding, type Standing, stuckIn, withoutDestinations } from '../ship/standing.ts';
-import { accountsOf, increase, type Ledger, REDIRECTED } from '../store/ledger.ts';
+import { accountsOf, EXCLUDED, increase, type Ledger, REDIRECTED } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
-import { handOver, noMetrics } from '../telemetry/metric-state.ts';
+import { giveUp, handOver, noMetrics } from '../telemetry/metric-state.ts';
 
 /** The same time as for ended sessions. */
 const REMEMBERED_MS = 7 * 24 * 3_600_000;
@@ -26,11 +26,20 @@ export function meteredIn(store: Pick<Store, 'read' | 'idsOf'>): Destination[] {
   return all.filter(({ id, signals }) => signals.metrics && !former.has(id));
 }
 
-/** Stores corrected keys and addresses when a person runs `deliver`, before a session uses them. */
+/**
+ * Stores corrected keys and addresses when a person runs `deliver`, before a session uses them. A named destination keeps
+ * its id, so all of its changes count.
+ */
 export function noteCorrections(store: Store, configured: readonly Destination[], nowMs: number): void {
   const stuck = stuckIn(standingIn(store), destinationsIn(store));
-  const corrections = configured.filter(({ id, source }) =>
-    stuck.some(each => each.source === source && each.id !== id),
+  const isChanged = (each: Destination): boolean => {
+    const known = each.name === undefined ? undefined : store.read(documents.destinations.of(each.id));
+    return (
+      known !== undefined && JSON.stringify({ ...known, pinnedMs: 0 }) !== JSON.stringify({ ...each, pinnedMs: 0 })
+    );
+  };
+  const corrections = configured.filter(
+    each => isChanged(each) || stuck.some(({ id, source }) => source === each.source && id !== each.id),
   );
   if (corrections.length === 0) return;
   const changed = new ChangedDocuments(store);
@@ -66,6 +75,32 @@ export function handOverMetrics(store: Store, nowMs: number): void {
       for (const tally of tallies) tally(ledger);
     },
   });
+}
+
+/**
+ * Drops what waits for a named destination in a signal that its settings exclude now. Called while no request is under
+ * way.
+ */
+export function dropExcluded(store: Store): void {
+  for (const destination of destinationsIn(store)) {
+    const { id, name, signals } = destination;
+    if (name === undefined) continue;
+    const bodies = store.next(id).filter(({ signal }) => signals[signal] === undefined);
+    const changed = new ChangedDocuments(store);
+    const state = signals.metrics ? undefined : changed.own(documents.metrics.of(id));
+    const versions = state === undefined ? 0 : giveUp(state);
+    if (bodies.length === 0 && versions === 0) continue;
+    if (state !== undefined) changed.write(documents.metrics.of(id), state);
+    store.commit({
+      settled: bodies.map(body => ({ destination: id, name: body.name })),
+      documents: changed.changes(),
+      tally(ledger) {
+        const account = accountsOf(ledger, id, destination);
+        for (const { signal, items } of bodies) increase(account[signal].dropped, EXCLUDED, items);
+        if (versions > 0) increase(account.metrics.dropped, EXCLUDED, versions);
+      },
+    });
+  }
 }
 
 /**

@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts';
 import type { Increment } from '../telemetry/increments.ts';
 import { encodeMetrics, settleMetrics } from '../telemetry/metric-points.ts';
 import type { Plain } from '../telemetry/resource.ts';
-import { destinationsIn, handOverMetrics, meteredIn } from './known-destinations.ts';
+import { destinationsIn, dropExcluded, handOverMetrics, meteredIn } from './known-destinations.ts';
 import type { DeliverOptions } from './options.ts';
 import { LOOK_MS, type Schedule } from './schedule.ts';
 import { roundOfOutcome } from './settlement.ts';
@@ -79,6 +79,7 @@ export class Sender {
     if (this.passing !== undefined || performance.now() < this.tryMs || !this.store.canSettle()) return;
     if (this.options.byHand || performance.now() - this.shownMs > REPORT_MS) this.reportPipeline();
     handOverMetrics(this.store, this.now());
+    dropExcluded(this.store);
     this.passing = this.pass();
   }
 

@@ -7,7 +7,10 @@ import type { Store } from '../store/store.ts';
 export interface StatusBooks {
   fragments: Books['fragments'];
   transcripts: Books['transcripts'];
-  destinations: ({ id: string; provider: string; endpoint: string } & Record<Names[Signal], AccountWithWaiting>)[];
+  destinations: ({ id: string; provider: string; endpoint: string; name?: string } & Record<
+    Names[Signal],
+    AccountWithWaiting
+  >)[];
 }
 
 /** The signal `traces` carries spans; `events` are lines of an Agent Hooks log. */
@@ -28,6 +31,7 @@ export function readStatusBooks(store: Pick<Store, 'books' | 'read'>): StatusBoo
           id,
           provider: account.provider,
           endpoint: account.endpoint,
+          ...(account.name === undefined ? {} : { name: account.name }),
           spans: account.traces,
           logs: account.logs,
           metrics: { ...account.metrics, waiting: state ? state.version - state.accepted : 0 },

@@ -46,7 +46,7 @@ export async function sendTo(destination: Destination, { synthetic, proxies, now
     const problems: Problem[] = [];
     for (const [signal, answer] of answers) {
       const { url = endpoint } = destination.signals[signal] ?? {};
-      const found = problemOf(answer, { endpoint, url, signal, provider: destination.provider }, now());
+      const found = problemOf(answer, { endpoint, url, signal, destination }, now());
       if (found === undefined) taken.push(signal);
       else if (!problems.some(each => JSON.stringify(each) === JSON.stringify(found))) problems.push(found);
     }
@@ -68,7 +68,7 @@ export async function tryEndpoint(
   destination: Destination,
   { patienceMs, nowMs, proxies }: { patienceMs: number; nowMs: number; proxies: () => Proxies },
 ): Promise<Problem | 'not asked' | undefined> {
-  const { endpoint, provider } = destination;
+  const { endpoint } = destination;
   const signal = signals.find(each => destination.signals[each]?.url !== undefined);
   const url = signal && destination.signals[signal]?.url;
   if (signal === undefined || url === undefined) return 'not asked';
@@ -76,7 +76,7 @@ export async function tryEndpoint(
   try {
     const patient = { ...destination, signals: shortened(destination.signals, patienceMs) };
     const answer = await transport.send(patient, signal, new Uint8Array());
-    return problemOf(answer, { endpoint, url, signal, provider }, nowMs);
+    return problemOf(answer, { endpoint, url, signal, destination }, nowMs);
   } finally {
     transport.close();
   }
@@ -98,10 +98,10 @@ interface Where {
   endpoint: string;
   url: string;
   signal: OtlpSignal;
-  provider: Destination['provider'];
+  destination: Destination;
 }
 
-function problemOf(answer: Answer, { endpoint, url, signal, provider }: Where, nowMs: number): Problem | undefined {
+function problemOf(answer: Answer, { endpoint, url, signal, destination }: Where, nowMs: number): Problem | undefined {
   const verdict = verdictOf(answer, nowMs);
   if (verdict.kind === 'taken') {
     if (verdict.rejected === 0) return undefined;
@@ -109,7 +109,7 @@ function problemOf(answer: Answer, { endpoint, url, signal, provider }: Where, n
   }
   if (verdict.kind === 'pause') {
     return verdict.scope === 'destination'
-      ? { code: 'delivery-refused', endpoint, status: verdict.status, keys: openingKeys(provider) }
+      ? { code: 'delivery-refused', endpoint, status: verdict.status, keys: openingKeys(destination) }
       : { code: 'delivery-endpoint', endpoint, signal, status: verdict.status };
   }
   if (verdict.kind === 'refused')

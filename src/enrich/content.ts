@@ -11,6 +11,8 @@ import type { Hash } from './redact.ts';
 
 export interface Keeper {
   modes: Modes;
+  /** Classes of which hashes are kept beside the text, for a destination that gets hashes only. */
+  hashes?: readonly ContentClass[] | undefined;
   /** Names of vendors' metadata that stay, as paths with dots. */
   metadata?: readonly string[] | undefined;
   /** Longest text, in characters. */
@@ -62,7 +64,7 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   if ('action' in from.data && from.data.action !== undefined && 'action' in body.data && body.data.action) {
     body.data.action = actionWith(body.data.action, from.data.action, keeper);
     const { name, input, result } = from.data.action;
-    if (modes.results === 'hash' && result?.output !== undefined)
+    if (keepsHash('results', keeper) && result?.output !== undefined)
       facts.content.output = { length: result.output.length, hash: hash(result.output) };
     note('path', 'paths', firstText(input, pathFields));
     note('command', 'commands', name === 'shell' ? commandOf(input) : undefined);
@@ -72,10 +74,13 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
 
   function note(field: 'path' | 'command', of: ContentClass, text: string | undefined): void {
     if (text === undefined) return;
-    if (modes[of] === 'hash') facts.content[field] = { length: text.length, hash: hash(text) };
+    if (keepsHash(of, keeper)) facts.content[field] = { length: text.length, hash: hash(text) };
     facts[field] = kept(of, text);
   }
 }
+
+export const keepsHash = (of: ContentClass, { modes, hashes }: Pick<Keeper, 'modes' | 'hashes'>): boolean =>
+  modes[of] === 'hash' || hashes?.includes(of) === true;
 
 /** Returns a text in the form of a mode; undefined if the mode removes it. */
 export function textInMode(mode: ContentMode, text: string | undefined, keeper: Keeper): string | undefined {

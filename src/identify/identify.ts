@@ -1,7 +1,7 @@
 import type { Reading, TranscriptReading } from '../agents/contract/contract.ts';
 import { providerNamed } from '../agents/shared/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
-import { chosenOf, type Keeper, outputText, textInMode, withContent } from '../enrich/content.ts';
+import { chosenOf, type Keeper, keepsHash, outputText, textInMode, withContent } from '../enrich/content.ts';
 import { editsKept, writtenBy } from '../enrich/edits.ts';
 import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
@@ -223,7 +223,7 @@ function keepContent(
 ): Body {
   const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading, keep), keep, hash);
   facts.path = kept.facts.path ?? textInMode(keep.modes.paths, reading.path, keep);
-  if (reading.path !== undefined && keep.modes.paths === 'hash')
+  if (reading.path !== undefined && keepsHash('paths', keep))
     facts.content = { ...facts.content, path: { length: reading.path.length, hash: hash(reading.path) } };
   facts.command = kept.facts.command;
   facts.skill = kept.facts.skill ?? facts.skill;

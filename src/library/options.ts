@@ -146,7 +146,7 @@ export function pinnedOf(
   values: Values,
   { installation, hashKey, env }: { installation: string; hashKey: string; env: Env },
 ): { pinnedFor(agent: string): Pinned; problems: string[] } {
-  const content = contentSettings({ values });
+  const content = contentSettings({ values, named: [] });
   const risk = riskSettings({ values });
   const { user, host } = userAndHost(content.settings, hashKey, undefined);
   const { semconv = 'latest', 'logs.level': level = 'debug', 'metrics.include': include = [] } = values;

@@ -15,6 +15,7 @@ import { type Increment, incrementsOf } from '../telemetry/increments.ts';
 import { isOfWeight } from '../telemetry/logs.ts';
 import { addTo, type MetricState, noMetrics } from '../telemetry/metric-state.ts';
 import { type SpanContextFacts, spansToSend } from '../telemetry/spans.ts';
+import { outputFor } from './output-of-destination.ts';
 import type { SessionOutput } from './session-in-round.ts';
 
 /** The part of the output to send. Old events would make counters jump today, and back ends refuse old logs. */
@@ -39,7 +40,9 @@ export function outgoingOf(
   for (const id of new Set(outputs.flatMap(output => output.state.pinned.destinations))) {
     const destination = changed.read(documents.destinations.of(id));
     if (destination === undefined) continue;
-    const here = outputs.filter(output => output.state.pinned.destinations.includes(id));
+    const here = outputs
+      .filter(output => output.state.pinned.destinations.includes(id))
+      .map(output => outputFor(output, destination, () => changed.read(documents.installation)?.key ?? ''));
     addLines(outgoing, here, destination);
     addBatches(outgoing, here, destination, selection.logsSinceMs);
     if (!destination.signals.metrics || !selection.metrics) continue;

@@ -8,7 +8,7 @@ import { re2 } from './re2.ts';
 import type { ContentSettings, Pinned } from './session-state.ts';
 
 /** Undefined when nothing is set. An invalid pattern is left out, with a problem. */
-export function contentSettings({ values }: Pick<Config, 'values'>): {
+export function contentSettings({ values, named }: Pick<Config, 'values' | 'named'>): {
   settings: ContentSettings | undefined;
   problems: Problem[];
 } {
@@ -36,10 +36,19 @@ export function contentSettings({ values }: Pick<Config, 'values'>): {
     longest: values.max_chars ?? 20_000,
     hashKey,
     ...(metadata.length === 0 ? {} : { metadata }),
+    ...hashesFor(named, modes),
     patterns: usable('redaction.patterns'),
     allow: usable('redaction.allow'),
   };
   return { settings, problems };
+}
+
+/** The classes of which a destination gets hashes and the session keeps texts. */
+function hashesFor(named: Config['named'], modes: Modes): Pick<ContentSettings, 'hashes'> {
+  const hashes = (Object.keys(contentClasses) as ContentClass[]).filter(
+    of => (modes[of] === 'redacted' || modes[of] === 'full') && named.some(({ content }) => content?.[of] === 'hash'),
+  );
+  return hashes.length === 0 ? {} : { hashes };
 }
 
 /**
@@ -57,6 +66,7 @@ export function keeperOf({ content }: Pick<Pinned, 'content'>): Keeper | undefin
   const own = ownSecrets(content);
   const keeper: Keeper = {
     modes: content.modes,
+    hashes: content.hashes,
     metadata: content.metadata,
     longest: content.longest,
     clean: (text, name) => withoutSecretsOf(name, text, own),

@@ -172,7 +172,8 @@ export function configuredIn(
 }
 
 /** The source of a value: the path of a file or, for variables, the folder of the session. */
-function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string): string | undefined {
+function sourceOf({ provider, name, id }: Destination, config: LoadedConfig, cwd: string): string | undefined {
+  if (name !== undefined) return digest('otel-hooks/source/2', id).toString('hex', 0, 8);
   const places = addressKeys(provider).flatMap(key => {
     const origin = config.origins[key];
     if (origin === undefined || origin === 'default') return [];

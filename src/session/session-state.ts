@@ -8,7 +8,7 @@ import type { ContentPlaces, Included, LogLevel, Semconv } from '../config/words
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import type { Watch, WatchSettings } from '../enrich/watch.ts';
-import type { Modes } from '../event/content-classes.ts';
+import type { ContentClass, Modes } from '../event/content-classes.ts';
 import { hexDigest } from '../lib/hash.ts';
 
 /** The configuration of a session, decided at its first event. */
@@ -72,6 +72,8 @@ export interface CostSettings {
 export interface ContentSettings {
   modes: Modes;
   on: ContentPlaces;
+  /** Classes of which hashes are kept beside the text. */
+  hashes?: readonly ContentClass[] | undefined;
   /** Longest text, in characters. */
   longest: number;
   /** The key of content hashes, instead of the installation's key. */

@@ -14,11 +14,18 @@ export interface Standing {
   /** By `<destination>/<signal>`. A lane without an entry has no failure. */
   readonly lanes: { readonly [key: string]: Lane };
   /** Destinations that refuse our credentials. */
-  readonly pauses: { readonly [destination: string]: { status: number; untilMs: number } };
+  readonly pauses: { readonly [destination: string]: Pause };
   /** The time at which metrics were last sent, by destination. */
   readonly metrics: { readonly [destination: string]: number };
   /** The time of the last accepted request, rounded to ten seconds: otherwise each body would write this file again. */
   readonly taken: { readonly [destination: string]: number };
+}
+
+interface Pause {
+  status: number;
+  untilMs: number;
+  /** The stamp of the named destination that refused. The pause ends when its address or its credentials change. */
+  stamp?: string | undefined;
 }
 
 /** A signal of a destination. */
@@ -30,6 +37,8 @@ export interface Lane {
   untilMs: number;
   /** The heir that failed, if the request went to an heir. */
   by?: string | undefined;
+  /** The stamp of the named destination that failed. The failure is outdated when the stamp changes. */
+  stamp?: string | undefined;
 }
 
 /** A lane, and the heir that takes its bodies, if it has one. */
@@ -61,16 +70,21 @@ export function parseStanding(document: unknown): Standing {
             why: typeof lane.why === 'string' ? lane.why : '',
             untilMs: number(lane.untilMs) ?? 0,
             ...(typeof lane.by === 'string' ? { by: lane.by } : {}),
+            ...stampIn(lane),
           }
         : undefined,
     ),
     pauses: entriesOf(pauses, pause =>
-      isFields(pause) ? { status: number(pause.status) ?? 0, untilMs: number(pause.untilMs) ?? 0 } : undefined,
+      isFields(pause)
+        ? { status: number(pause.status) ?? 0, untilMs: number(pause.untilMs) ?? 0, ...stampIn(pause) }
+        : undefined,
     ),
     metrics: entriesOf(metrics, number),
     taken: entriesOf(taken, number),
   };
 }
+
+const stampIn = ({ stamp }: { stamp?: unknown }): { stamp?: string } => (typeof stamp === 'string' ? { stamp } : {});
 
 function entriesOf<T>(value: unknown, read: (entry: unknown) => T | undefined): { [key: string]: T } {
   const found: { [key: string]: T } = {};
@@ -83,8 +97,16 @@ function entriesOf<T>(value: unknown, read: (entry: unknown) => T | undefined): 
 
 const laneKey = (destination: Destination, signal: Signal): string => `${destination.id}/${signal}`;
 
-export const laneOf = (standing: Standing, { destination, signal }: LaneOf): Lane | undefined =>
-  standing.lanes[laneKey(destination, signal)];
+export function laneOf(standing: Standing, { destination, signal }: LaneOf): Lane | undefined {
+  const lane = standing.lanes[laneKey(destination, signal)];
+  return lane?.stamp === destination.stamp ? lane : undefined;
+}
+
+/** The pause of a destination, unless its address or its credentials have changed since. */
+function pauseOf(standing: Standing, { id, stamp }: Destination): Pause | undefined {
+  const pause = standing.pauses[id];
+  return pause?.stamp === stamp ? pause : undefined;
+}
 
 /**
  * Returns the standing after an answer that accepted or refused bodies. Either shows that our credentials are valid.
@@ -95,18 +117,19 @@ export function withLane(standing: Standing, of: LaneOf, lane: Lane | undefined)
   if (lane === undefined && !(key in standing.lanes) && !(id in standing.pauses)) return standing;
   const { [key]: _lane, ...lanes } = standing.lanes;
   const { [id]: _pause, ...pauses } = standing.pauses;
-  return { ...standing, lanes: lane === undefined ? lanes : { ...lanes, [key]: lane }, pauses };
+  const noted = lane && { ...lane, ...stampIn(of.destination) };
+  return { ...standing, lanes: noted === undefined ? lanes : { ...lanes, [key]: noted }, pauses };
 }
 
 /** Returns the standing after an answer that makes the lane wait. */
 export const withWait = (standing: Standing, { destination, signal }: LaneOf, lane: Lane): Standing => ({
   ...standing,
-  lanes: { ...standing.lanes, [laneKey(destination, signal)]: lane },
+  lanes: { ...standing.lanes, [laneKey(destination, signal)]: { ...lane, ...stampIn(destination) } },
 });
 
-export const withPause = (standing: Standing, { id }: Destination, status: number, untilMs: number): Standing => ({
+export const withPause = (standing: Standing, of: Destination, status: number, untilMs: number): Standing => ({
   ...standing,
-  pauses: { ...standing.pauses, [id]: { status, untilMs } },
+  pauses: { ...standing.pauses, [of.id]: { status, untilMs, ...stampIn(of) } },
 });
 
 export const withMetricsSent = (standing: Standing, { id }: Destination, nowMs: number): Standing => ({
@@ -129,7 +152,7 @@ export function withoutDestinations(standing: Standing, ids: readonly string[]):
 
 /** Returns the time until the lane may be tried again. */
 export function waitMs(standing: Standing, of: LaneOf, nowMs: number): number {
-  const pause = of.heir === undefined ? standing.pauses[of.destination.id] : undefined;
+  const pause = of.heir === undefined ? pauseOf(standing, of.destination) : undefined;
   const until = [laneOf(standing, of)?.untilMs, pause?.untilMs];
   return Math.max(0, ...until.map(each => leftMs(each ?? 0, nowMs)));
 }
@@ -146,10 +169,14 @@ const leftMs = (untilMs: number, nowMs: number): number => (untilMs - nowMs > LO
  * same addresses. A destination with a corrected address takes over the bodies of a destination that never accepted a
  * request.
  *
+ * A destination that got a name has the same address and the same key under the name, which takes over its bodies.
+ *
  * So a key is sent only to the server that the same place of the configuration names, data is never sent with the key
  * or to the address of another project, and a destination that has ever worked keeps its own bodies.
  */
 export function heirOf(of: Destination, all: readonly Destination[], standing: Standing): Destination | undefined {
+  const renamed = all.find(({ stamp, pinnedMs = 0 }) => stamp === of.id && pinnedMs > (of.pinnedMs ?? 0));
+  if (renamed !== undefined) return renamed;
   if (of.source === undefined || !isStuck(of, standing)) return undefined;
   const { pinnedMs: ownMs = 0 } = of;
   const isMovable = hasTakenNothing(of, standing);
@@ -158,7 +185,7 @@ export function heirOf(of: Destination, all: readonly Destination[], standing: S
       each.source === of.source &&
       each.provider === of.provider &&
       (each.pinnedMs ?? 0) > ownMs &&
-      standing.pauses[each.id] === undefined &&
+      pauseOf(standing, each) === undefined &&
       signalsOf(of).every(signal =>
         isMovable ? each.signals[signal] !== undefined : each.signals[signal]?.url === of.signals[signal]?.url,
       ),
@@ -167,13 +194,14 @@ export function heirOf(of: Destination, all: readonly Destination[], standing: S
 }
 
 const isStuck = (of: Destination, standing: Standing): boolean =>
-  standing.pauses[of.id] !== undefined || hasTakenNothing(of, standing);
+  pauseOf(standing, of) !== undefined || hasTakenNothing(of, standing);
 
 /** Returns true if the destination was tried and has never accepted a request. */
-const hasTakenNothing = (of: Destination, { lanes, pauses, taken }: Standing): boolean =>
+const hasTakenNothing = (of: Destination, standing: Standing): boolean =>
   wayOf(of.provider) === 'otlp' &&
-  taken[of.id] === undefined &&
-  (pauses[of.id] !== undefined || signalsOf(of).some(signal => (lanes[laneKey(of, signal)]?.failures ?? 0) > 0));
+  standing.taken[of.id] === undefined &&
+  (pauseOf(standing, of) !== undefined ||
+    signalsOf(of).some(signal => (laneOf(standing, { destination: of, signal })?.failures ?? 0) > 0));
 
 /** Returns the destinations that refuse our credentials or have never accepted a request. */
 export const stuckIn = (standing: Standing, destinations: readonly Destination[]): Destination[] =>
@@ -199,11 +227,11 @@ export function shipProblems(
   isWaiting: (destination: Destination) => boolean = () => true,
 ): Problem[] {
   return destinations.filter(isWaiting).flatMap(destination => {
-    const pause = standing.pauses[destination.id];
+    const pause = pauseOf(standing, destination);
     const heir = heirOf(destination, destinations, standing);
     const { endpoint } = heir ?? destination;
     const isOver = pause === undefined || heir !== undefined;
-    const keys = openingKeys(destination.provider);
+    const keys = openingKeys(destination);
     const refused: Problem[] = isOver ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status, keys }];
     const lanes = signalsOf(destination).flatMap((signal): Problem[] => {
       const lane = laneOf(standing, { destination, signal });

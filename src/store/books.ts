@@ -13,7 +13,10 @@ export interface Books {
   /** `received` counts the fragments that a round took in and those that wait. */
   fragments: Ledger['fragments'] & { waiting: number };
   transcripts: Ledger['transcripts'];
-  destinations: Record<string, { provider: string; endpoint: string } & Record<Signal, AccountWithWaiting>>;
+  destinations: Record<
+    string,
+    { provider: string; endpoint: string; name?: string } & Record<Signal, AccountWithWaiting>
+  >;
   counters: Record<string, number>;
   quarantine: QuarantineSize;
 }
@@ -64,12 +67,13 @@ function balance(ledger: Ledger, fragments: number, bodies: Waiting, quarantine:
   const ids = new Set([...Object.keys(ledger.destinations), ...bodies.keys()]);
   const destinations: Books['destinations'] = {};
   for (const id of ids) {
-    const { provider, endpoint, took: _, ...accounts } = accountsOf(ledger, id);
+    const { provider, endpoint, name, took: _, ...accounts } = accountsOf(ledger, id);
     const of = (signal: Signal): AccountWithWaiting => ({
       ...accounts[signal],
       waiting: bodies.get(id)?.[signal] ?? 0,
     });
-    destinations[id] = { provider, endpoint, ...(Object.fromEntries(signals.map(s => [s, of(s)])) as Accounts) };
+    const shown = { provider, endpoint, ...(name === undefined ? {} : { name }) };
+    destinations[id] = { ...shown, ...(Object.fromEntries(signals.map(s => [s, of(s)])) as Accounts) };
   }
   return {
     round: ledger.n,

@@ -16,6 +16,8 @@ export interface Account {
 export type DestinationAccounts = {
   provider: string;
   endpoint: string;
+  /** The name in the configuration. */
+  name?: string;
   /** A histogram of the seconds that accepted requests took, since this destination is known. */
   took?: { [signal in Signal]?: { sum: number; count: number; buckets?: number[] } };
 } & Record<Signal, Account>;
@@ -54,21 +56,30 @@ export function increase(counts: Counts, key: string, by = 1): void {
  */
 export const REDIRECTED = 'redirected';
 export const BY_USER = 'by_user';
+/** The settings of the destination exclude the signal now. */
+export const EXCLUDED = 'excluded';
 /** A person erased the session. */
 export const ERASED = 'erased';
 
 /** The accounts of a destination, opened when it has none yet. */
-export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
-  // Copies only these two fields, because the caller may pass a destination with its credentials.
-  const { provider, endpoint } = shown;
+export function accountsOf(
+  ledger: Ledger,
+  id: string,
+  shown: { provider: string; endpoint: string; name?: string | undefined } = { provider: '', endpoint: '' },
+): DestinationAccounts {
+  // Copies only these fields, because the caller may pass a destination with its credentials.
+  const { provider, endpoint, name } = shown;
   const known = ledger.destinations[id];
   if (known !== undefined) {
     // A destination that was made again from its bodies has no name yet.
     known.provider ||= provider;
     known.endpoint ||= endpoint;
+    // A named destination keeps its account when its address changes.
+    if (name !== undefined) Object.assign(known, { provider, endpoint, name });
     return known;
   }
-  const opened = { provider, endpoint, traces: account(), logs: account(), metrics: account(), events: account() };
+  const own = { provider, endpoint, ...(name === undefined ? {} : { name }) };
+  const opened = { ...own, traces: account(), logs: account(), metrics: account(), events: account() };
   ledger.destinations[id] = opened;
   return opened;
 }

@@ -182,7 +182,7 @@ describe.each(presetNames)('%s', name => {
   });
 
   it('if it refuses a key, the problem names its own settings', () => {
-    const keys = openingKeys(name);
+    const keys = openingKeys({ provider: name });
     const { next } = explain({ code: 'delivery-refused', endpoint: 'x', status: 401, keys });
     const [group = ''] = presets[name].endpoint.split('.');
     expect(next).toMatch(new RegExp(`^correct ${group}\\.`));
