@@ -17,12 +17,14 @@ export function closeEnded(state: FoldState, at: At): void {
   release(state, at.out);
 }
 
-/** A late final response is the end of a turn that was held without one. */
+/** A late final response or a late failure is the end of a turn that was held without one. */
 function closeLate(state: FoldState, at: At): void {
   const { event, facts, subagent } = at;
+  if (event.event_type === 'Model.Failed' && subagent === undefined && !facts.is_attempt)
+    endHeld(state, at, { outcome: 'failed', errorType: modelError(event.data, facts) });
   if (event.event_type !== 'Agent.Response') return;
   const isEnd = event.data.final !== false && subagent === undefined && facts.time !== 'transcript';
-  if (isEnd || facts.interrupted) endHeld(state, at);
+  if (isEnd || facts.interrupted) endHeld(state, at, endOfTurn(facts));
 }
 
 function closeMainTurn(state: FoldState, at: At): void {

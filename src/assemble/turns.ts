@@ -182,12 +182,11 @@ export function unendedTurn(state: FoldState, turn: KnownTurn): TurnSpan | undef
   return (span?.outcome ?? 'unfinished') === 'unfinished' ? span : undefined;
 }
 
-/** Ends a held turn by a late final response. */
-export function endHeld(state: FoldState, at: At): void {
+/** Ends a held turn by a late event that states how the turn ended. */
+export function endHeld(state: FoldState, at: At, end: Pick<TurnSpan, 'outcome' | 'errorType'>): void {
   const turn = at.late?.turn;
   const span = turn && unendedTurn(state, turn);
   if (turn === undefined || span === undefined) return;
-  const end = endOfTurn(at.facts);
   for (const { span: left } of state.held) {
     if (left.kind !== 'action' || left.closedBy !== span.closedBy || left.parent === undefined) continue;
     if (sameKey(left.parent, span.key)) endWith(state, left, at, end.outcome === 'completed');

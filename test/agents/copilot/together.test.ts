@@ -8,6 +8,7 @@ import { awaited } from '../../../src/assemble/assemble.ts';
 import type { FinishedSpan } from '../../../src/assemble/finished.ts';
 import { SETTLED } from '../../../src/event/event.ts';
 import { newSession, sessionKey } from '../../../src/session/session-state.ts';
+import { patient } from '../../../src/transcripts/settlement.ts';
 import { pinned, playerOf, START_MS, treeOf } from '../../play.ts';
 import { at, type House, openHouse, tokensOf } from '../../transcripts/house.ts';
 import { readRows } from '../read-transcript.ts';
@@ -79,6 +80,31 @@ test('events of both sources count once, and the log adds responses, subagents a
   hook(20, 'SessionStart', { source: 'resume' });
   house.round();
   expect(house.events().length).toBe(before + 1);
+});
+
+test('a failure that the log states after the end of the session fails its turn', () => {
+  hook(0, 'SessionStart', { source: 'new' });
+  hook(1, 'UserPromptSubmit', { prompt: 'mend it' });
+  house.write(
+    log,
+    row(0, 'session.start', { sessionId: session, producer: 'copilot-agent' }),
+    row(1, 'user.message', { content: 'mend it' }),
+    row(1.5, 'assistant.turn_start', { turnId: '0' }),
+  );
+  hook(3, 'SessionEnd', { reason: 'error' });
+  const { waiting } = house.round({ nowMs: START_MS + 3_005, waits: patient });
+  house.write(
+    log,
+    row(3.02, 'session.error', { errorType: 'query', statusCode: 400, message: 'no' }),
+    row(3.05, 'session.shutdown', { shutdownType: 'routine' }),
+  );
+  house.round({ nowMs: START_MS + 4_000, waits: patient, due: { waiting } });
+  expect(house.tree()).toMatchInlineSnapshot(`
+    "session copilot              +0ms    3.02s  ERROR abandoned, error
+    +- invoke_agent copilot    +1.00s    2.02s  ERROR 400
+       +- chat                 +1.50s    1.52s  ERROR 400
+    "
+  `);
 });
 
 test('the log alone is a session: every subagent is below the call that started it', () => {
