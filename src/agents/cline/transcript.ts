@@ -52,13 +52,11 @@ export const transcript: Transcript = {
       if (Array.isArray(value)) return taskRows(value, modelsIn(file.companions[0]));
       const { messages } = fieldsOf(value);
       if (!Array.isArray(messages)) return [];
-      const card = parsed(file.companions[0]?.toString('utf8') ?? '');
-      // A run without a person ends with its turn: the turn waits for the end of the run.
-      const isLast = card.interactive === false && timeOf(card.ended_at) === undefined;
-      const own = sessionMessages(messages).filter(each => !(isLast && 'over' in each));
-      return inOrder([...own, ...subagentsOf(file), ...endIn(card)]);
+      const card = cardIn(file.companions[0]);
+      return inOrder([...withRunEnd(sessionMessages(messages), card), ...subagentsOf(file), ...endIn(card)]);
     },
   },
+  statesEnd: true,
 };
 
 /** Returns the session of the messages, unless they belong to a subagent. */
@@ -85,8 +83,30 @@ function fileAt(path: string, look: Look): TranscriptFile {
 /** The state of the session beside its messages. */
 const cardOf = (path: string): string => path.replace(/\.messages\.json$/, '.json');
 
+/** Returns undefined for a file that is just being written, and no fields if there is no file. */
+function cardIn(bytes: Buffer | undefined): Fields | undefined {
+  if (bytes === undefined) return {};
+  const card = parsed(bytes.toString('utf8'));
+  return Object.keys(card).length === 0 ? undefined : card;
+}
+
+/**
+ * A run without a person ends with its turn, and only the file beside the messages states the end. So the turn is over
+ * at the end of the run: a round that is too early for the end also leaves the turn open.
+ */
+function withRunEnd(entries: readonly TranscriptEntry[], card: Fields | undefined): TranscriptEntry[] {
+  if (card !== undefined && card.interactive !== false) return [...entries];
+  const endedMs = timeOf(card?.ended_at);
+  const last = entries.findLast(each => 'over' in each);
+  return entries.flatMap(each => {
+    if (!('over' in each)) return [each];
+    if (endedMs === undefined) return [];
+    return [each === last ? { ...each, atMs: Math.max(endedMs, each.atMs ?? endedMs) } : each];
+  });
+}
+
 /** The end of a run of the program, which no hook reports unless a signal ended it. */
-function endIn({ status, ended_at: ended }: Fields): TranscriptEntry[] {
+function endIn({ status, ended_at: ended }: Fields = {}): TranscriptEntry[] {
   const atMs = timeOf(ended);
   if (atMs === undefined || (status !== 'completed' && status !== 'failed')) return [];
   const end_reason = status === 'completed' ? 'exit' : 'error';

@@ -242,6 +242,8 @@ export interface Transcript {
    * session waits for this row: `over` names it as the end of a session.
    */
   hasTotals?(version: string): boolean;
+  /** The transcript states the end of a session that no hook reports, so open sessions are looked at now and then. */
+  readonly statesEnd?: true;
   /** Forms of transcripts that are not read: an import counts the files and states the reason. */
   readonly unread?: readonly UnreadForm[];
 }

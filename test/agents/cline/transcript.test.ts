@@ -1,14 +1,16 @@
 /** Cline's transcripts: samples, damaged ones, and the recorded one if it is beside the repository. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { cline } from '../../../src/agents/cline/cline.ts';
 import { transcript } from '../../../src/agents/cline/transcript.ts';
+import { dueSessions } from '../../../src/pipeline/due-sessions.ts';
 import { findSessions } from '../../../src/pipeline/find-transcripts.ts';
 import { diskEyes } from '../../../src/transcripts/eyes.ts';
+import { patient } from '../../../src/transcripts/settlement.ts';
 import { play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
-import { openHouse } from '../../transcripts/house.ts';
+import { type House, openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { documentOf, lineOf, readDocument, total } from '../read-transcript.ts';
 
@@ -467,6 +469,78 @@ test('with hooks, responses are in their turn with their tokens, and calls count
   } finally {
     house.close();
   }
+});
+
+describe('the end of a run, which only the file beside the messages states', () => {
+  const id = session.sessionId;
+  const base = join('.cline/data/sessions', id, id);
+  const open = (): House => {
+    const house = openHouse('cline', id);
+    const hook = (after: number, hookName: string, fields: object = {}): void =>
+      house.hook((at(0) - START_MS) / 1_000 + after, '', {
+        clineVersion: '3.0.65',
+        hookName,
+        timestamp: new Date(at(0) + after * 1_000).toISOString(),
+        sessionContext: { rootSessionId: id },
+        agent_id: 'lead',
+        parent_agent_id: null,
+        ...fields,
+      });
+    hook(0, 'agent_start');
+    hook(9.2, 'agent_end', { turn: { outputText: 'Pruned.' } });
+    writeFileSync(pathIn(house, '.messages.json'), JSON.stringify(session));
+    return house;
+  };
+  const pathIn = (house: House, ending: string): string => {
+    mkdirSync(dirname(join(house.home, base)), { recursive: true });
+    return join(house.home, base + ending);
+  };
+  const card = (more: object): string => JSON.stringify({ status: 'running', interactive: false, ...more });
+  const ended = (after: number) => ({ status: 'completed', ended_at: new Date(at(0) + after * 1_000).toISOString() });
+  const roots = (house: House): unknown[] =>
+    house.spans().flatMap(span => (span.kind === 'session' ? [[span.endReason, span.endMs - at(0)]] : []));
+
+  test('a round that began before the end leaves the turn to the next round', () => {
+    const house = open();
+    try {
+      writeFileSync(pathIn(house, '.json'), card(ended(9.5)));
+      const { waiting } = house.round({ nowMs: at(0) + 9_300, waits: patient });
+      expect(roots(house)).toEqual([]);
+      house.round({ nowMs: at(0) + 9_600, waits: patient, due: { waiting } });
+      expect(roots(house)).toEqual([['exit', 9_500]]);
+    } finally {
+      house.close();
+    }
+  });
+
+  test('a file that is just being written leaves the turn to the next round', () => {
+    const house = open();
+    try {
+      writeFileSync(pathIn(house, '.json'), card(ended(9.5)).slice(0, 20));
+      const { waiting } = house.round({ nowMs: at(0) + 9_600, waits: patient });
+      writeFileSync(pathIn(house, '.json'), card(ended(9.5)));
+      house.round({ nowMs: at(0) + 9_700, waits: patient, due: { waiting } });
+      expect(roots(house)).toEqual([['exit', 9_500]]);
+    } finally {
+      house.close();
+    }
+  });
+
+  test('a person leaves the terminal after the last hook: the next check of open sessions reads the end', () => {
+    const house = open();
+    try {
+      writeFileSync(pathIn(house, '.json'), card({ interactive: true }));
+      house.round({ nowMs: at(0) + 9_600, waits: patient });
+      house.round({ nowMs: at(0) + 10_000, waits: patient, due: dueSessions(house.store, at(0) + 10_000) });
+      expect(roots(house)).toEqual([]);
+      writeFileSync(pathIn(house, '.json'), card({ interactive: true, ...ended(60) }));
+      house.round({ nowMs: at(0) + 90_000, waits: patient, due: dueSessions(house.store, at(0) + 90_000) });
+      expect(roots(house)).toEqual([['exit', 60_000]]);
+      expect(dueSessions(house.store, at(0) + 95_000).waiting).toEqual([]);
+    } finally {
+      house.close();
+    }
+  });
 });
 
 test('the files of a session are found in the home and in the storage of editors', () => {
