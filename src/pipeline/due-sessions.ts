@@ -41,7 +41,8 @@ export function dueSessions(store: Store, nowMs: number): { [D in Exclude<keyof 
 
 /** Returns true for an open session whose transcript may state an end that no hook reports. */
 function mayHaveEnded({ agent, fold }: SessionState): boolean {
-  const transcript = fold.segment !== undefined && fold.endedMs === undefined ? agentNamed(agent)?.transcript : undefined;
+  const transcript =
+    fold.segment !== undefined && fold.endedMs === undefined ? agentNamed(agent)?.transcript : undefined;
   return transcript !== undefined && !isAbsent(transcript) && transcript.statesEnd === true;
 }
 

@@ -86,6 +86,8 @@ export interface TerminalStep {
 export interface Expectation {
   /** The traces, as `tree.ts` draws them. */
   tree: string;
+  /** Why nothing tells of the end of the session. The harness lets an hour pass, and delivers. */
+  silent?: string;
   /** The number of sessions whose root never ends, because their process was killed. Default 0. */
   open?: number;
   /** True if `usage.complete=false` is right, because a run was cut. */
@@ -194,6 +196,8 @@ export interface Seen {
   commands: { words: string[]; exit: number | string; stdout: string; stderr: string }[];
   /** Differences between the settings before `enable` and after `disable`. */
   settingsLeft: string[];
+  /** Hooks that the agent killed when it ended: their fragments have no end, so they are waiting and later set aside. */
+  killedHooks: number;
   /** One of several repetitions: only the run with hooks, without the commands and imports after it. */
   isRepeated: boolean;
   /** Spans and records that came only after `otel-hooks deliver`. */

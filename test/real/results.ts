@@ -83,6 +83,7 @@ export const limitsOf = (driver: Driver, scenarios: readonly Scenario[]): string
     ...scenarios.flatMap(({ expect }) => [
       ...Object.values({ ...expect.uncounted, ...expect.withoutSpan, ...expect.importDiffers }),
       ...(expect.notImported === undefined ? [] : [expect.notImported]),
+      ...(expect.silent === undefined ? [] : [expect.silent]),
     ]),
   ]),
 ];

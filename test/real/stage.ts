@@ -17,6 +17,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { parse } from 'yaml';
+import { decodeFragment, readFragmentName } from '../../src/hook/fragment.ts';
 import type { AgentRun, Driver, Place, Scenario, Seen, Step } from './contract.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -119,15 +120,17 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
   const runs = await perform(agent, true);
   const { served, unknownPaths } = model;
   const quietFrom = Date.now();
-  await quiet(receiver, scenario.expect.open ?? 0);
+  const isSilent = scenario.expect.silent !== undefined;
+  await quiet(receiver, isSilent ? 1 : (scenario.expect.open ?? 0));
   const quietAfterMs = Date.now() - quietFrom;
 
   tap.close();
+  const killedHooks = hooksKilledWith(runs, join(place.home, '.local', 'state', 'otel-hooks', 'inbox'));
   writeFileSync(join(folder, 'payloads.json'), JSON.stringify(tap.tapped, null, 1));
   const requests = receiver.count();
   const wait = ['--wait', '20s'];
-  await otelHooks(['deliver', ...wait]);
-  const late = receiver.count() - requests;
+  await otelHooks(['deliver', ...wait], isSilent ? { NODE_OPTIONS: anHourLater } : {});
+  const late = isSilent ? 0 : receiver.count() - requests;
   const status = await otelHooks(['status', '--json']);
   const commandsAfter = async (): Promise<typeof nothingAfter> => {
     const doctor = await otelHooks(['doctor', '--tool', driver.id, '--offline', '--no-proof']);
@@ -159,6 +162,7 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     status: jsonOf(status.stdout),
     ...after,
     commands,
+    killedHooks,
     isRepeated,
     late,
     quietAfterMs,
@@ -169,6 +173,11 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
   await model.close();
   endLeftovers(orders.agent, false);
 }
+
+/** The clock of this process and its children is ahead by more than the hour that ends a silent session. */
+const anHourLater = `--import=data:text/javascript,${encodeURIComponent(
+  'const now = Date.now; Date.now = () => now() + 3_900_000;',
+)}`;
 
 const nothingAfter: Pick<Seen, 'doctor' | 'shows' | 'settingsLeft'> = {
   doctor: { exit: 0, output: '' },
@@ -288,6 +297,24 @@ function endLeftovers(agent: string, isHooked: boolean): void {
       // The process ended meanwhile.
     }
   }
+}
+
+/** A hook writes until its agent ends, and an agent may kill its last hook. */
+const KILL_MS = 500;
+
+/**
+ * The number of fragments without an end whose writers no longer exist, and that were written last when an agent ended.
+ * A hook that was killed at another moment is a fault of otel-hooks, and is not counted here.
+ */
+function hooksKilledWith(runs: readonly AgentRun[], inbox: string): number {
+  return readdirSync(inbox).filter(name => {
+    const path = join(inbox, name);
+    const { mtimeMs } = lstatSync(path);
+    const decoded = decodeFragment(name, readFileSync(path), mtimeMs);
+    const pid = readFragmentName(name)?.pid;
+    const isAtEnd = runs.some(({ toMs }) => Math.abs(toMs - mtimeMs) < KILL_MS);
+    return !decoded.ok && decoded.why === 'torn' && isAtEnd && !existsSync(`/proc/${pid}`);
+  }).length;
 }
 
 /** Waits until all traces have their roots and no request has come for a while. */
