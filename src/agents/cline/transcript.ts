@@ -98,7 +98,7 @@ function withRunEnd(entries: readonly TranscriptEntry[], card: Fields | undefine
   if (card !== undefined && card.interactive !== false) return [...entries];
   const endedMs = timeOf(card?.ended_at);
   const last = entries.findLast(each => 'over' in each);
-  return entries.flatMap(each => {
+  return entries.flatMap((each): TranscriptEntry[] => {
     if (!('over' in each)) return [each];
     if (endedMs === undefined) return [];
     return [each === last ? { ...each, atMs: Math.max(endedMs, each.atMs ?? endedMs) } : each];
