@@ -5,7 +5,7 @@ import type { At } from './current-event.ts';
 import { release } from './holding.ts';
 import { closeLeftovers, closeSegment } from './segments.ts';
 import type { FoldState } from './state.ts';
-import { closeSubagent } from './subagents.ts';
+import { closeSubagent, completeHeld } from './subagents.ts';
 import { closeTurn, endHeld, endOfTurn } from './turns.ts';
 
 /** Runs after the event was recorded, because the record needs its span to be open. */
@@ -23,7 +23,7 @@ function closeLate(state: FoldState, at: At): void {
   if (event.event_type === 'Model.Failed' && subagent === undefined && !facts.is_attempt)
     endHeld(state, at, { outcome: 'failed', errorType: modelError(event.data, facts) });
   if (event.event_type !== 'Agent.Response') return;
-  const isEnd = event.data.final !== false && subagent === undefined && facts.time !== 'transcript';
+  const isEnd = event.data.final !== false && subagent === undefined;
   if (isEnd || facts.interrupted) endHeld(state, at, endOfTurn(facts));
 }
 
@@ -60,6 +60,7 @@ function closeSession(state: FoldState, at: At, isAborted: boolean): void {
   if (at.subagent !== undefined) {
     const subagent = own(state.subagents, at.subagent);
     if (subagent) closeSubagent(state, at, subagent, isAborted ? 'abandoned' : 'completed', atMs);
+    else if (!isAborted) completeHeld(state, at, at.subagent);
     return;
   }
   if (state.endedMs !== undefined) {

@@ -126,5 +126,17 @@ export function closeSubagent(
   });
 }
 
+/** Completes a held subagent whose end was not observed: its session ended before the row about its end was written. */
+export function completeHeld(state: FoldState, at: At, id: string): void {
+  const held = state.held.findLast(({ unread, span }) => unread && span.kind === 'subagent' && span.id === id);
+  if (held?.span.kind !== 'subagent' || held.span.outcome !== 'abandoned') return;
+  const { span } = held;
+  Object.assign(span, { outcome: 'completed', errorType: undefined, closedBy: at.event.event_id });
+  Object.assign(span, ends(span.startMs, Math.max(span.startMs, at.atMs)));
+  if (span.duration !== clockOf(at)) span.duration = 'arrival';
+  const known = state.subagentRuns.find(([each]) => each === id);
+  if (known) known[2] = span.endMs;
+}
+
 const launchesOpen = (state: FoldState): boolean =>
   Object.values(state.actions).some(action => action.launches !== undefined);

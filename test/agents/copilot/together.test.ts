@@ -107,6 +107,39 @@ test('a failure that the log states after the end of the session fails its turn'
   `);
 });
 
+test('rows that are written after the hook about the end of the session complete its turn and its subagent', () => {
+  hook(0, 'SessionStart', { source: 'new' });
+  const task = { agent_type: 'explore', prompt: 'find clocks' };
+  house.write(
+    log,
+    row(0, 'session.start', { sessionId: session, producer: 'copilot-agent' }),
+    row(1, 'user.message', { content: 'mend it' }),
+    row(4.1, 'tool.execution_start', { toolCallId: 'call_1', toolName: 'task', arguments: task }),
+    row(4.2, 'subagent.started', { toolCallId: 'call_1', agentName: 'explore' }, 'call_1'),
+    row(4.5, 'tool.execution_start', { toolCallId: 'call_2', toolName: 'bash', arguments: {} }, 'call_1'),
+  );
+  hook(12, 'SessionEnd', { reason: 'complete' });
+  const { waiting } = house.round({ nowMs: START_MS + 12_005, waits: patient });
+  house.write(
+    log,
+    row(7, 'tool.execution_complete', { toolCallId: 'call_2', success: true, result: { content: '' } }, 'call_1'),
+    row(7.5, 'subagent.completed', { toolCallId: 'call_1', agentName: 'explore' }, 'call_1'),
+    row(8, 'tool.execution_complete', { toolCallId: 'call_1', success: true, result: { content: 'two' } }),
+    row(10, 'assistant.message', { messageId: 'm3', model: 'gpt-5-mini', content: 'mended', outputTokens: 20 }),
+    row(12.04, 'session.shutdown', { shutdownType: 'routine' }),
+  );
+  house.round({ nowMs: START_MS + 13_000, waits: patient, due: { waiting } });
+  expect(house.tree()).toMatchInlineSnapshot(`
+    "session copilot                    +0ms    12.0s  completed
+    +- invoke_agent copilot          +1.00s    9.00s
+       +- execute_tool task          +4.10s    3.90s
+          +- invoke_agent explore    +4.20s    3.30s
+             +- execute_tool bash    +4.50s    2.50s
+       +- chat gpt-5-mini            +8.00s    2.00s
+    "
+  `);
+});
+
 test('the log alone is a session: every subagent is below the call that started it', () => {
   const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- expected')[0] ?? '';
   const rows = text.replace(/^#.*$/gm, '');
