@@ -105,6 +105,8 @@ const columns = (by: readonly Grouping[]): Column[] => [
   number(6, 'risky'),
   number(7, 'loops'),
   number(7, 'responses'),
+  number(6, 'failed_responses', { head: 'failed responses' }),
+  number(7, 'failed_turns', { head: 'failed turns' }),
   number(2, 'input_tokens', { head: 'in' }),
   number(2, 'output_tokens', { head: 'out' }),
   number(3, 'cache_read_tokens', { head: 'cache read' }),

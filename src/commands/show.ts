@@ -127,7 +127,12 @@ const columnsFor = (io: Io): Column<ListRow>[] => [
   { head: 'length', rank: 3, isNumber: true, text: row => duration(row.durationMs) },
   { head: 'turns', rank: 5, isNumber: true, text: row => String(row.turns) },
   { head: 'actions', rank: 4, isNumber: true, text: row => String(row.actions) },
-  { head: 'failed', rank: 3, isNumber: true, text: row => String(row.failed) },
+  {
+    head: 'failed',
+    rank: 3,
+    isNumber: true,
+    text: row => String(row.failed + (row.failed_responses || row.failed_turns)),
+  },
   { head: 'denied', rank: 3, isNumber: true, text: row => String(row.denied) },
   { head: 'in', rank: 6, isNumber: true, isOptional: true, text: row => shortNumber(row.input_tokens) },
   { head: 'out', rank: 6, isNumber: true, isOptional: true, text: row => shortNumber(row.output_tokens) },
@@ -154,7 +159,7 @@ function listText({ sessions, all, trials }: Listed, words: Words, io: Io): stri
 function emptyText(trials: number, words: Words): string {
   if (words.flags['--since'] !== undefined)
     return `No session did anything since then.\n  next: otel-hooks show --limit 0\n`;
-  if (trials === 0) return 'No sessions yet.\n  next: otel-hooks demo\n';
+  if (trials === 0) return 'No sessions yet.\n  next: otel-hooks enable\n';
   return 'No sessions yet; the hooks were tried: otel-hooks show --all\n  next: start a session of the agent\n';
 }
 

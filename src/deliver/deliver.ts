@@ -4,14 +4,13 @@
  * (sender.ts), so rounds never wait for requests. schedule.ts decides which sessions are due and when a delivery ends.
  */
 import { setTimeout as pause, setImmediate } from 'node:timers/promises';
-import { isDiskError } from '../lib/disk-error.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Dispatcher } from '../openhook/dispatch.ts';
-import { indexRepair } from '../pipeline/index-round.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { finishErasures } from './erasure.ts';
 import { dispatcherOver, endDispatch, hasCompleteFragment, problemsOf } from './hand-over.ts';
+import { IndexRepair } from './index-repair.ts';
 import { forgetDestinations, noteCorrections } from './known-destinations.ts';
 import type { Delivered, DeliverOptions } from './options.ts';
 import { reportProgress } from './progress.ts';
@@ -87,7 +86,7 @@ async function deliverUnder(lock: Lock, options: DeliverOptions, untilMs: number
 /** Runs rounds and passes until another process takes over (true) or no work is left (false). */
 async function work(delivery: Delivery): Promise<boolean> {
   const { store, schedule, taker, sender, dispatcher, limits, now } = delivery;
-  let isIndexed = false;
+  const index = new IndexRepair(store);
   while (!schedule.isOver()) {
     sender.throwFailure();
     if (schedule.isCheckDue() && store.canSettle()) forgetDestinations(store, now());
@@ -104,7 +103,7 @@ async function work(delivery: Delivery): Promise<boolean> {
       continue;
     }
     dispatcher.pass();
-    if (!took.hasWork && !isIndexed) isIndexed = repairIndex(store);
+    if (!took.hasWork) index.pass();
     if (!(await rest(delivery, took))) break;
   }
   await sender.settled();
@@ -136,19 +135,6 @@ async function rest({ schedule, sender, dispatcher, options }: Delivery, took: T
   if (!isWorthIt && !isBusy()) return false;
   await pause(dispatcher.isBusy() ? 20 : Math.min(nextTryMs, 50));
   return true;
-}
-
-/** Returns true if the index of sessions agrees with the journals. On a full disk, the next delivery continues. */
-function repairIndex(store: Store): boolean {
-  const { epoch } = store;
-  const documents = indexRepair(store);
-  try {
-    if (documents !== undefined) store.commit({ epoch, documents });
-  } catch (error) {
-    if (!isDiskError(error)) throw error;
-    return true;
-  }
-  return documents === undefined;
 }
 
 function repair(store: Store, { configured = [] }: DeliverOptions, nowMs: number): void {

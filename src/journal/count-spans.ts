@@ -4,11 +4,14 @@ import { add, type SpanCounts } from './span-counts.ts';
 
 /** Loops are not counted here: they have times of their own, which reports by day need. */
 export function countSpan(counts: SpanCounts, span: FinishedSpan): void {
-  if (span.kind === 'turn') counts.turns += 1;
-  else if (span.kind === 'subagent') counts.subagents += 1;
+  if (span.kind === 'turn') {
+    counts.turns += 1;
+    if (span.errorType !== undefined) counts.failedTurns += 1;
+  } else if (span.kind === 'subagent') counts.subagents += 1;
   else if (span.kind === 'action') countAction(counts, span);
   else if (span.kind === 'chat') {
-    if (span.sum === undefined && span.errorType === undefined) counts.responses += 1;
+    if (span.errorType !== undefined) counts.failedResponses += 1;
+    else if (span.sum === undefined) counts.responses += 1;
     countUsage(counts, span);
   }
   // The totals at the end of a session are stated only if no single responses are known.

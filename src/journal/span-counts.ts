@@ -11,6 +11,9 @@ export interface SpanCounts {
   risky: number;
   subagents: number;
   responses: number;
+  failedResponses: number;
+  /** Turns that ended with an error, such as that of a failed response. */
+  failedTurns: number;
   loops: number;
   /** The time in which actions waited for the answer of a person. */
   waitMs: number;
@@ -35,35 +38,61 @@ export const noCounts = (): SpanCounts => ({
   risky: 0,
   subagents: 0,
   responses: 0,
+  failedResponses: 0,
+  failedTurns: 0,
   loops: 0,
   waitMs: 0,
 });
 
-/** Returns the sum of several counts. */
-export function sumOf(all: readonly SpanCounts[]): SpanCounts {
-  const sum = noCounts();
+/** Counts without those that are 0, as the index stores them. An absent number of tokens or dollars is not 0. */
+export type StoredCounts = Partial<SpanCounts>;
+
+export function storedCounts(counts: SpanCounts): StoredCounts {
+  const stored: StoredCounts = {};
+  for (const name of countNames) {
+    const value = counts[name];
+    if (value !== undefined && (value !== 0 || !always.has(name))) stored[name] = value;
+  }
+  return stored;
+}
+
+const always: ReadonlySet<string> = new Set(Object.keys(noCounts()));
+
+/** Returns the sum of several counts. All sums have the same names in the same order, which keeps long lists fast. */
+export function sumOf(all: readonly StoredCounts[]): SpanCounts {
+  const sum: SpanCounts = { ...unknownCounts, ...noCounts() };
   for (const counts of all) {
-    for (const name of names) add(sum, name, counts[name]);
+    for (const name of countNames) add(sum, name, counts[name]);
   }
   return sum;
 }
 
+const unknownCounts = {
+  input: undefined,
+  output: undefined,
+  cacheRead: undefined,
+  cacheWrite: undefined,
+  reasoning: undefined,
+  costUsd: undefined,
+  unpricedTokens: undefined,
+  statedCostUsd: undefined,
+};
+
 /** The compiler demands every name. */
-const names = Object.keys({
-  ...noCounts(),
-  input: 0,
-  output: 0,
-  cacheRead: 0,
-  cacheWrite: 0,
-  reasoning: 0,
-  costUsd: 0,
-  unpricedTokens: 0,
-  statedCostUsd: 0,
-} satisfies Required<SpanCounts>) as (keyof SpanCounts)[];
+export const countNames = Object.keys({ ...noCounts(), ...unknownCounts } satisfies {
+  [name in keyof Required<SpanCounts>]: unknown;
+}) as (keyof SpanCounts)[];
 
 export function add(counts: SpanCounts, name: keyof SpanCounts, value: number | undefined): void {
   if (value !== undefined) counts[name] = (counts[name] ?? 0) + value;
 }
+
+/**
+ * Failed actions and responses. An agent can report that a turn failed without naming a response, so that failed turns
+ * count if no failed response is known.
+ */
+export const failuresOf = ({ failed, failedResponses, failedTurns }: SpanCounts): number =>
+  failed + (failedResponses || failedTurns);
 
 /** Returns the counts under the names that the JSON of commands has. */
 export const namedCounts = (counts: SpanCounts) => ({
@@ -75,6 +104,8 @@ export const namedCounts = (counts: SpanCounts) => ({
   risky: counts.risky,
   loops: counts.loops,
   responses: counts.responses,
+  failed_responses: counts.failedResponses,
+  failed_turns: counts.failedTurns,
   input_tokens: counts.input,
   output_tokens: counts.output,
   cache_read_tokens: counts.cacheRead,

@@ -50,20 +50,32 @@ const MOST_TURNS = 500;
 
 export function Turns({
   spans,
+  costUsd,
   firstMs,
   onSelect,
 }: {
   spans: readonly PageSpan[];
+  /** The cost of the session. */
+  costUsd: number | undefined;
   firstMs: number;
   onSelect(id: string): void;
 }): JSX.Element | null {
   const turns = spans.filter(({ kind }) => kind === 'turn').sort((a, b) => a.startMs - b.startMs);
   if (turns.length === 0) return null;
   const most = Math.max(...turns.map(({ usage }) => usage?.costUsd ?? 0));
+  const ofTurnsUsd = turns.reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0);
+  const differs = costUsd !== undefined && dollars(ofTurnsUsd) !== dollars(costUsd);
   return h(
     'details',
     { open: turns.length <= 20 },
     h('summary', null, `Tokens and cost per turn (${turns.length})`),
+    differs
+      ? h(
+          'p',
+          { class: 'quiet' },
+          `The turns cost ${dollars(ofTurnsUsd)} of ${dollars(costUsd)}. The rest is the cost of responses outside of turns, and of responses that became known after their turn had ended.`,
+        )
+      : null,
     h(
       'div',
       { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Table of turns' },

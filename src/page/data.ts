@@ -1,6 +1,7 @@
 /** The values that the server of `otel-hooks view` sends to its page, and that a file of `show --html` holds. */
 
 import type { SpanCounts } from '../journal/span-counts.ts';
+import type { PackedRows } from './packed-rows.ts';
 
 export interface SessionRow extends SpanCounts {
   /** The name of the journal; of the first one, if the session was resumed under other ids. */
@@ -22,10 +23,16 @@ export interface SessionRow extends SpanCounts {
   risk?: string | undefined;
 }
 
+/** The sessions that the page does not have yet. */
 export interface SessionList {
-  v: 1;
-  sessions: SessionRow[];
+  v: 2;
   stateFolder: string;
+  /** The page asks with this name and number for later changes. Another `made` means: these are all sessions. */
+  made: string;
+  n: number;
+  rows: PackedRows;
+  /** The keys of sessions that no longer exist. */
+  gone: string[];
 }
 
 export interface PageSpan {

@@ -1,5 +1,5 @@
 /** The filters, order, groups and totals of the list of sessions. */
-import { type SpanCounts, sumOf } from '../journal/span-counts.ts';
+import { failuresOf, type SpanCounts, sumOf } from '../journal/span-counts.ts';
 import type { SessionRow } from './data.ts';
 import { day } from './format.ts';
 
@@ -43,7 +43,7 @@ const values: { readonly [key in SortKey]: (row: SessionRow) => number | undefin
   length: row => row.lengthMs,
   turns: row => row.turns,
   actions: row => row.actions,
-  failed: row => row.failed,
+  failed: failuresOf,
   denied: row => row.denied,
   tokens: tokensOf,
   costUsd: costOf,
@@ -60,7 +60,8 @@ export function chosen(rows: readonly SessionRow[], choice: Choice): SessionRow[
       if (choice.state !== '' && row.state !== choice.state) return false;
       if (row.lastMs < choice.sinceMs) return false;
       const isRisky = row.risk === 'high' || row.risk === 'critical';
-      if (choice.isTroubled && row.failed + row.denied + row.loops === 0 && !isRisky) return false;
+      if (choice.isTroubled && failuresOf(row) + row.denied + row.loops === 0 && !isRisky) return false;
+      if (words.length === 0) return true;
       const text = [
         row.session,
         ...(row.resumedAs ?? []),

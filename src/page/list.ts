@@ -1,6 +1,7 @@
 /** The list of sessions. */
 import { Fragment, h, type JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { failuresOf } from '../journal/span-counts.ts';
 import { request, useLive } from './api.ts';
 import type { SessionList, SessionRow } from './data.ts';
 import { count, counted, dollars, duration, minute, short } from './format.ts';
@@ -18,25 +19,48 @@ import {
   totalsOf,
 } from './groups.ts';
 import { ImportOffer } from './import-offer.ts';
+import { unpackedRows } from './packed-rows.ts';
 import { FailureNote, Foreign, Mark, placeOf, riskKind, stateWords, Time } from './parts.ts';
 
 /** More rows are shown on request: 2,000 rows would make the first display slow. */
 const ROWS = 200;
 
+interface Held {
+  /** The last answer of the server. */
+  list: SessionList;
+  rows: ReadonlyMap<string, SessionRow>;
+}
+
+/** Adds the changes of a list to the sessions of the page. Another `made` begins again. */
+function joined(held: Held | undefined, list: SessionList): Held {
+  const isSame = held?.list.made === list.made;
+  if (isSame && held.list.n === list.n) return held;
+  const rows = new Map(isSame ? held.rows : []);
+  for (const key of list.gone) rows.delete(key);
+  for (const row of unpackedRows(list.rows)) rows.set(row.key, row);
+  return { list, rows };
+}
+
 export function List(): JSX.Element {
-  const [list, setList] = useState<SessionList>();
+  const [list, setList] = useState<Held>();
+  const latest = useRef<Held | undefined>(undefined);
   const [choice, setChoice] = useState<Choice>(noChoice);
   const [most, setMost] = useState(ROWS);
-  const failure = useLive(undefined, async () => setList(await request<SessionList>('/api/sessions')));
-  const rows = useMemo(() => chosen(list?.sessions ?? [], choice), [list, choice]);
+  const failure = useLive(undefined, async () => {
+    const { made = '', n = 0 } = latest.current?.list ?? {};
+    latest.current = joined(latest.current, await request<SessionList>(`/api/sessions?had=${made}.${n}`));
+    setList(latest.current);
+  });
+  const sessions = useMemo(() => [...(list?.rows.values() ?? [])], [list]);
+  const rows = useMemo(() => chosen(sessions, choice), [sessions, choice]);
   const change = (part: Partial<Choice>): void => setChoice({ ...choice, ...part });
-  const own = list?.sessions.filter(({ isTrial }) => !isTrial) ?? [];
+  const own = useMemo(() => sessions.filter(({ isTrial }) => !isTrial), [sessions]);
   return h(
     'main',
     null,
     h('h1', null, 'Sessions'),
     h(FailureNote, { failure }),
-    list !== undefined && own.length === 0 ? h(Empty, { folder: list.stateFolder }) : null,
+    list !== undefined && own.length === 0 ? h(Empty, { folder: list.list.stateFolder }) : null,
     h(ImportOffer, { isEmpty: list !== undefined && own.length === 0 }),
     own.length === 0
       ? null
@@ -66,9 +90,7 @@ const Empty = ({ folder }: { folder: string }): JSX.Element =>
     h('code', null, folder),
     '. Next: ',
     h('code', null, 'otel-hooks enable'),
-    ' registers the hooks, ',
-    h('code', null, 'otel-hooks demo'),
-    ' plays a session.',
+    ' registers the hooks; the next session of your agent appears here.',
   );
 
 interface FiltersProps {
@@ -159,7 +181,7 @@ function Filters({ choice, change, sessions }: FiltersProps): JSX.Element {
         checked: choice.isTroubled,
         onChange: (event: Event) => change({ isTroubled: (event.currentTarget as HTMLInputElement).checked }),
       }),
-      ' failed, denied or risky actions',
+      ' only with failures, denials or risk',
     ),
   );
 }
@@ -179,6 +201,7 @@ function Summary({ totals }: { totals: Totals }): JSX.Element {
     item('turns', count(counts.turns)),
     item('actions', count(counts.actions)),
     item('failed actions', count(counts.failed)),
+    counts.failedResponses === 0 ? null : item('failed responses', count(counts.failedResponses)),
     item('denied actions', count(counts.denied)),
     totals.unpriced === 0 ? null : item('sessions without a full price', count(totals.unpriced)),
   );
@@ -307,10 +330,15 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
       { class: 'long', title: row.cwd },
       h(Foreign, null, row.branch === undefined ? place : `${place} @ ${row.branch}`),
     ),
-    h('td', { class: 'long', title: row.models.join(', ') }, h(Foreign, null, row.models[0] ?? '–')),
+    h(
+      'td',
+      { class: 'long', title: row.models.join(', ') },
+      h(Foreign, null, row.models[0] ?? '–'),
+      row.models.length > 1 ? h('span', { class: 'quiet' }, ` +${row.models.length - 1}`) : null,
+    ),
     h('td', { class: 'number' }, count(row.turns)),
     h('td', { class: 'number' }, count(row.actions)),
-    h('td', { class: 'number' }, bad(row.failed)),
+    h('td', { class: 'number', title: failureTitle(row) }, bad(failuresOf(row))),
     h('td', { class: 'number' }, bad(row.denied)),
     h('td', null, row.risk === undefined ? '–' : h(Mark, { kind: riskKind(row.risk) }, row.risk)),
     h('td', { class: 'number', title: tokenTitle(row) }, short(row.input)),
@@ -325,6 +353,9 @@ function SessionLine({ row }: { row: SessionRow }): JSX.Element {
     ),
   );
 }
+
+const failureTitle = ({ failed, failedResponses, failedTurns }: SessionRow): string =>
+  [counted(failed, 'action'), counted(failedResponses, 'response'), counted(failedTurns, 'turn')].join(', ');
 
 const tokenTitle = ({ input, output, cacheRead, cacheWrite, reasoning }: SessionRow): string =>
   `in ${count(input)}, of them read from cache ${count(cacheRead)} and written to cache ${count(cacheWrite)}; out ${count(output)}, of them reasoning ${count(reasoning)}`;

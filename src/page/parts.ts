@@ -29,6 +29,19 @@ export const stateWords = { running: 'running', ended: 'ended', aborted: 'aborte
 export const riskKind = (risk: string | undefined): string =>
   risk === 'high' || risk === 'critical' ? 'bad' : risk === 'medium' ? 'warn' : 'plain';
 
+const errorWords: { readonly [type: string]: string } = {
+  tool_error: 'the action reported an error',
+  exit_code: 'the command ended with an exit code other than 0',
+  abandoned: 'no end was reported',
+  model_error: 'the model reported an error',
+  rate_limit: 'a limit of requests',
+  _OTHER: 'an error of an unknown kind',
+};
+
+/** A kind of error in words, with the name that telemetry has. */
+export const errorText = (type: string): string =>
+  Object.hasOwn(errorWords, type) ? `${errorWords[type]} (${type})` : type;
+
 /** The repository, or the end of the working folder. */
 export function placeOf({ repository, cwd = '–' }: SessionRow): string {
   return repository ?? (cwd.length > 32 ? `…${cwd.slice(-32)}` : cwd);

@@ -7,7 +7,7 @@ import { ContextChart, Turns } from './charts.ts';
 import type { JournalPart, PageEvent, PageSpan, SessionPart, SessionRow, SpanDetails } from './data.ts';
 import { clock, count, counted, day, dollars, duration, moment, short } from './format.ts';
 import { costOf } from './groups.ts';
-import { FailureNote, Foreign, Mark, placeOf, riskKind, stateWords, Time } from './parts.ts';
+import { errorText, FailureNote, Foreign, Mark, placeOf, riskKind, stateWords, Time } from './parts.ts';
 import { Summary } from './summary.ts';
 import { withTurnNumbers } from './tree.ts';
 import { Waterfall } from './waterfall.ts';
@@ -91,7 +91,9 @@ export function Session({ sessionKey, span }: Props): JSX.Element {
         ),
     held === undefined ? null : h('h2', null, 'Use'),
     held === undefined ? null : h(ContextChart, { points: context, axis }),
-    held === undefined ? null : h(Turns, { spans, firstMs: held.part.row.firstMs, onSelect: show }),
+    held === undefined
+      ? null
+      : h(Turns, { spans, costUsd: costOf(held.part.row), firstMs: held.part.row.firstMs, onSelect: show }),
     held === undefined ? null : h(Events, { events, firstMs: held.part.row.firstMs, onSelect: show }),
   );
 }
@@ -131,6 +133,7 @@ function Facts({ row, journals }: { row: SessionRow; journals: readonly JournalP
       item('turns', count(row.turns)),
       item('actions', count(row.actions)),
       item('failed actions', row.failed === 0 ? '0' : h(Mark, { kind: 'bad' }, count(row.failed))),
+      row.failedResponses === 0 ? null : item('failed responses', h(Mark, { kind: 'bad' }, count(row.failedResponses))),
       item('denied actions', row.denied === 0 ? '0' : h(Mark, { kind: 'bad' }, count(row.denied))),
       item('waited for a person', row.waitMs === 0 ? '–' : `${duration(row.waitMs)} (${counted(row.asked, 'time')})`),
       item('highest risk', row.risk === undefined ? '–' : h(Mark, { kind: riskKind(row.risk) }, row.risk)),
@@ -211,7 +214,7 @@ function Details({ sessionKey, span }: { sessionKey: string; span: PageSpan | un
       ` for ${duration(span.endMs - span.startMs)}`,
       span.isOpen ? ', still open' : '',
     ),
-    span.error === undefined ? null : h('p', null, h(Mark, { kind: 'bad' }, `failed: ${span.error}`)),
+    span.error === undefined ? null : h('p', null, h(Mark, { kind: 'bad' }, `failed: ${errorText(span.error)}`)),
     span.risk === undefined || span.risk === 'low'
       ? null
       : h('p', null, h(Mark, { kind: riskKind(span.risk) }, `risk ${span.risk}`)),

@@ -16,7 +16,7 @@ import {
 import type { PageSpan, SessionRow } from './data.ts';
 import { count, counted, dollars, duration, moment, short } from './format.ts';
 import { costOf } from './groups.ts';
-import { Foreign, Time } from './parts.ts';
+import { errorText, Foreign, Time } from './parts.ts';
 
 interface Props {
   row: SessionRow;
@@ -44,7 +44,7 @@ export function Summary({ row, journals, onSelect }: Props): JSX.Element {
         firstMs: row.firstMs,
         spans: failed,
         none: 'Nothing failed.',
-        words: ({ error, notes }) => [error, ...notes].join(', '),
+        words: ({ error = '', notes }) => [errorText(error), ...notes].join(', '),
         onSelect,
       }),
     ),
@@ -101,7 +101,7 @@ const classWords: { readonly [name in TimeClass]: string } = {
   actions: 'actions',
   model: 'responses of models',
   other: 'other work within turns',
-  idle: 'between turns',
+  idle: 'between turns, when no prompt was being answered',
 };
 
 function TimeCard({ row, journals, onSelect }: Props): JSX.Element {

@@ -42,9 +42,10 @@ export const emptyStore: ImportStore = {
   session: () => undefined,
   journal: () => undefined,
   journalSize: () => undefined,
-  journalSizes: () => new Map(),
+  journals: () => [],
   journalFrom: () => undefined,
   read: () => undefined,
+  stamp: () => undefined,
 };
 
 /** The effect of one round of an import. */

@@ -98,6 +98,8 @@ const sessions: Column<SessionRow>[] = [
       ['loops', 'detected loops'],
       ['subagents', 'subagents'],
       ['responses', 'responses of models'],
+      ['failed_responses', 'requests to models that failed'],
+      ['failed_turns', 'turns that ended with an error'],
       ['wait_ms', 'time in which actions waited for a person'],
       ['input_tokens', 'tokens of input, caches included'],
       ['output_tokens', 'tokens of output, reasoning included'],

@@ -49,6 +49,7 @@ import { createReserve, type Reserve } from './reserve.ts';
 import { adoptLedger, commitRound, type Effect } from './rounds.ts';
 import {
   documentPath,
+  documentStamp,
   keysIn,
   parseDocument,
   parseSession,
@@ -122,6 +123,10 @@ export class OwnStore implements Store {
     const value = this.cache.parsed(path, document.parse, text => parseDocument(text, document));
     if (value === undefined && this.cache.text(path) !== undefined) this.damaged.add(path);
     return value;
+  }
+
+  stamp<T>(document: Document<T>): string | undefined {
+    return documentStamp(this.disk, document.name);
   }
 
   idsOf<T>(family: DocumentFamily<T>): string[] {

@@ -19,6 +19,7 @@ import { namesInQuarantine } from './quarantine.ts';
 import { readPending } from './rounds.ts';
 import {
   documentPath,
+  documentStamp,
   keysIn,
   parseDocument,
   parseSession,
@@ -52,6 +53,7 @@ export function readStore(disk: Disk): Store {
     sessions: () => keysIn(disk, 'sessions', '.json'),
     sessionSizes: () => sessionSizes(disk),
     read: document => parseDocument(text(documentPath(document.name)), document),
+    stamp: document => documentStamp(disk, document.name),
     idsOf: family => keysIn(disk, 'documents', '.json').flatMap(name => family.idOf(name) ?? []),
     journal: key => readJournal(disk, checkName(key), committedBytes(key)),
     journalTail: (key, lines) => readJournalTail(disk, checkName(key), committedBytes(key), lines),

@@ -48,6 +48,12 @@ function parse(text: string, version: number): { [key: string]: unknown } | unde
   }
 }
 
+/** Each change replaces the file, so that at least its number or its time changes. */
+export function documentStamp(disk: Disk, name: string): string | undefined {
+  const stats = lstat(disk, documentPath(name));
+  return stats && [stats.ino, stats.mtimeMs, stats.size].join(' ');
+}
+
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   for (const part of Object.values(value)) frozen(part);

@@ -68,6 +68,8 @@ export interface Store {
   sessionSizes(): ReadonlyMap<string, number>;
   /** A frozen value that all callers share, read once per epoch. ChangedDocuments gives copies to change. */
   read<T>(document: Document<T>): T | undefined;
+  /** A text that changes with the file of a document; undefined if there is no file. */
+  stamp<T>(document: Document<T>): string | undefined;
   /** Ids of the documents of a family. */
   idsOf<T>(family: DocumentFamily<T>): string[];
   journal(key: string): string | undefined;

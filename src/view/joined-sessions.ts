@@ -15,16 +15,20 @@ export type JoinedSession = readonly [Part, ...Part[]];
 
 /** Returns the sessions of an index, each with the journals that continue it, in order of time. */
 export function joinedSessions(index: ReadonlyMap<string, IndexedSession>): JoinedSession[] {
-  const keys = new Map([...index].map(([key, entry]) => [named(entry, entry.session), key]));
+  // Few sessions continue another one, so that the others need no search by id.
+  const wanted = new Set([...index.values()].flatMap(entry => entry.previous ?? []));
+  const keys = new Map<string, string>();
+  for (const [key, entry] of index) if (wanted.has(entry.session)) keys.set(named(entry, entry.session), key);
   const firsts = new Map<string, string>();
   const joined = new Map<string, [Part, ...Part[]]>();
   for (const [key, entry] of index) {
-    const first = firstOf(key);
+    const first = entry.previous === undefined ? key : firstOf(key);
     const parts = joined.get(first);
     if (parts === undefined) joined.set(first, [{ key, entry }]);
     else parts.push({ key, entry });
   }
   for (const [first, parts] of joined) {
+    if (parts.length === 1) continue;
     const isFirst = ({ key }: Part): number => Number(key === first);
     parts.sort((a, b) => isFirst(b) - isFirst(a) || a.entry.firstMs - b.entry.firstMs || (a.key < b.key ? -1 : 1));
   }

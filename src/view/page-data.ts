@@ -6,11 +6,10 @@ import type { FoldState } from '../assemble/state.ts';
 import { type Event, type Fields, factsOf } from '../event/event.ts';
 import { eventsIn, foldFrom, partOf } from '../journal/journal-events.ts';
 import { openSpans } from '../journal/replay.ts';
-import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
-import { sumOf } from '../journal/span-counts.ts';
+import { IndexMemory, sessionIndex } from '../journal/session-index.ts';
 import { own } from '../lib/read.ts';
 import { asShown } from '../lib/shown.ts';
-import type { ContextPoint, JournalPart, PageEvent, PageSpan, SessionRow, SpanDetails, Usage } from '../page/data.ts';
+import type { ContextPoint, JournalPart, PageEvent, PageSpan, SessionList, SpanDetails, Usage } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
 import { lineOf } from '../telemetry/line.ts';
@@ -18,9 +17,9 @@ import { levelOf, mapRecord } from '../telemetry/logs.ts';
 import { resourceOf } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan } from '../telemetry/spans.ts';
-import { type JoinedSession, joinedSessions, type Part } from './joined-sessions.ts';
+import { type JoinedSession, joinedSessions } from './joined-sessions.ts';
 import { nodeOfSpan, unlimitedFacts, usageOf } from './nodes.ts';
-import { isTrial } from './trial-sessions.ts';
+import { packedSessions, shownName } from './packed-sessions.ts';
 
 /** The longest text of the page, in characters. */
 const LONGEST = 4_000;
@@ -31,62 +30,43 @@ function shownText(text: string): string {
   return text.length > LONGEST ? `${shown} … (${text.length - LONGEST} more characters)` : shown;
 }
 
-const shownName = (text: string): string => (text.length > 200 ? `${asShown(text.slice(0, 200))}…` : asShown(text));
-
-/** A row of the list with the journals behind it. */
-export interface Listed {
-  row: SessionRow;
-  parts: readonly Part[];
-}
-
 /** Lists sessions, and remembers their entries for the next list. */
 export class SessionLister {
-  private entries = new Map<string, IndexedSession>();
-  private listed = new Map<string, Listed>();
+  /** Names this object to pages, which outlive the server. */
+  private readonly made = randomUUID();
+  private readonly memory = new IndexMemory();
+  private listed = new Map<string, JoinedSession>();
+  /** The number of the last list with a change, and the list in which each session last changed or was removed. */
+  private n = 0;
+  private readonly changedIn = new Map<string, number>();
 
-  list(store: Store): Listed[] {
-    this.entries = sessionIndex(store, this.entries);
-    const all = joinedSessions(this.entries).map(parts => this.listedOf(parts));
-    this.listed = new Map(all.map(each => [each.row.key, each]));
-    return all.sort((a, b) => b.row.lastMs - a.row.lastMs || (a.row.key < b.row.key ? -1 : 1));
+  /** Without a store there are no sessions. */
+  list(store: Store | undefined): ReadonlyMap<string, JoinedSession> {
+    const before = this.listed;
+    const all = store === undefined ? [] : joinedSessions(sessionIndex(store, this.memory));
+    this.listed = new Map(all.map(parts => [parts[0].key, unchanged(parts, before.get(parts[0].key))]));
+    const changed = [...this.listed].filter(([key, parts]) => before.get(key) !== parts).map(([key]) => key);
+    const removed = [...before.keys()].filter(key => !this.listed.has(key));
+    if (changed.length + removed.length > 0) this.n += 1;
+    for (const key of [...changed, ...removed]) this.changedIn.set(key, this.n);
+    return this.listed;
   }
 
-  /** The entry of an unchanged journal is the same object as in the last list. */
-  private listedOf(parts: JoinedSession): Listed {
-    const before = this.listed.get(parts[0].key);
-    const isSame =
-      before?.parts.length === parts.length && parts.every(({ entry }, i) => before.parts[i]?.entry === entry);
-    return isSame ? before : { row: rowOf(parts), parts };
+  /** The list for a page that has the sessions of this earlier list: `<made>.<n>`. */
+  listSince(had: string, store: Store | undefined): Omit<SessionList, 'stateFolder'> {
+    const listed = this.list(store);
+    const [made, n] = had.split('.');
+    const from = made === this.made ? Number(n) || 0 : 0;
+    const isNew = (key: string): boolean => (this.changedIn.get(key) ?? 0) > from;
+    const rows = [...listed].filter(([key]) => isNew(key)).map(([, parts]) => parts);
+    const gone = [...this.changedIn.keys()].filter(key => isNew(key) && !listed.has(key));
+    return { v: 2, made: this.made, n: this.n, rows: packedSessions(rows), gone };
   }
 }
 
-const risks = ['low', 'medium', 'high', 'critical'] as const;
-
-export function rowOf(parts: JoinedSession): SessionRow {
-  const [{ key, entry: first }] = parts;
-  const entries = parts.map(({ entry }) => entry);
-  const last = entries.reduce((latest, entry) => (entry.lastMs > latest.lastMs ? entry : latest), first);
-  const newest = entries.toReversed();
-  const repository = newest.find(entry => entry.repository !== undefined)?.repository;
-  const branch = newest.find(entry => entry.branch !== undefined)?.branch;
-  return {
-    ...sumOf(entries.map(countsOf)),
-    key,
-    firstMs: Math.min(...entries.map(({ firstMs }) => firstMs)),
-    lastMs: last.lastMs,
-    lengthMs: entries.reduce((sum, { firstMs, lastMs }) => sum + lastMs - firstMs, 0),
-    state: entries.some(({ state }) => state === 'running') ? 'running' : last.state,
-    risk: risks.findLast(level => entries.some(({ risk }) => risk === level)),
-    session: shownName(first.session),
-    resumedAs: parts.length === 1 ? undefined : entries.slice(1).map(({ session }) => shownName(session)),
-    agent: shownName(first.agent),
-    isTrial: isTrial(first.session),
-    repository: repository && shownName(repository),
-    branch: branch && shownName(branch),
-    cwd: first.cwd && shownName(first.cwd),
-    models: [...new Set(newest.flatMap(({ models }) => models))].map(shownName),
-  };
-}
+/** Returns the earlier session if nothing changed: the entry of an unchanged journal is the same object as before. */
+const unchanged = (parts: JoinedSession, before: JoinedSession | undefined): JoinedSession =>
+  before?.length === parts.length && parts.every(({ entry }, i) => before[i]?.entry === entry) ? before : parts;
 
 /** What a page has of a journal. */
 export interface Had {
@@ -297,6 +277,13 @@ const namedTexts = (attributes: object): [string, string][] =>
     ])
     .sort(([a], [b]) => (a < b ? -1 : 1));
 
+/** Sources whose name alone does not say what decided. */
+const sourceWords: { readonly [source: string]: string } = {
+  classifier: "the agent's own classifier, which judges each action",
+  config: 'configuration',
+  mode: 'permission mode of the agent',
+};
+
 const scopeWords = { user: 'user settings', flags: 'command line', session: 'this session' } as const;
 
 /** `policy: rule of the managed settings`, `user: answer, once`. */
@@ -305,7 +292,8 @@ function decider({ source, reason, scope, grant, basis }: FinishedDecision): str
   const facts = [reason === 'other' ? undefined : reason, scoped, grant === 'other' ? undefined : grant];
   const known: string[] = facts.flatMap(each => (each === undefined || each === source ? [] : [each]));
   if (basis === 'inferred') known.push('inferred');
-  return known.length === 0 ? source : `${source} (${known.join(', ')})`;
+  const decided = own(sourceWords, source) ?? source;
+  return known.length === 0 ? decided : `${decided} (${known.join(', ')})`;
 }
 
 function spanUsage(span: FinishedSpan): Usage | undefined {

@@ -11,7 +11,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { ImportState, SessionList, SpanDetails } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
 import type { PageFiles } from './html-file.ts';
-import { type Had, type Listed, SessionFeed, SessionLister } from './page-data.ts';
+import type { JoinedSession } from './joined-sessions.ts';
+import { rowOf } from './packed-sessions.ts';
+import { type Had, SessionFeed, SessionLister } from './page-data.ts';
 
 /** Finds transcripts that no hook reported, and imports them. */
 export interface Importer {
@@ -90,17 +92,9 @@ interface Listener {
   seen: string;
 }
 
-/** Texts that change when one of these journals changes, when any changes, and when there is a new one. */
-interface Signs {
-  of(keys: readonly string[] | undefined): string;
-}
-
-function signsOf(store: Store | undefined): Signs {
-  const sizes = store?.journalSizes() ?? new Map<string, number>();
-  let bytes = 0;
-  for (const size of sizes.values()) bytes += size;
-  return { of: keys => [sizes.size, ...(keys?.map(key => sizes.get(key) ?? 0) ?? [bytes])].join(' ') };
-}
+/** A text that changes when one of these journals changes; for the list of all sessions, with each round. */
+const signOf = (store: Store | undefined, keys: readonly string[] | undefined): string =>
+  (keys === undefined ? [store?.ledger().n] : keys.map(key => store?.journalSize(key))).join(' ');
 
 class Page {
   readonly token = randomBytes(24).toString('hex');
@@ -167,7 +161,7 @@ class Page {
 
   private sendData({ pathname, searchParams: words }: URL, response: ServerResponse): void {
     const key = words.get('key') ?? undefined;
-    if (pathname === '/api/sessions') json(response, this.list());
+    if (pathname === '/api/sessions') json(response, this.list(words.get('had') ?? ''));
     else if (pathname === '/api/import') json(response, this.options.importer.state());
     else if (pathname === '/api/live') this.listen(response, key);
     else if (pathname === '/api/session' || pathname === '/api/span')
@@ -179,28 +173,30 @@ class Page {
     const store = this.options.open();
     try {
       const listed = store && key !== undefined ? this.listed(store, key) : undefined;
-      const feeds = store && listed?.parts.flatMap(part => this.feed(store, part.key) ?? []);
+      const feeds = store && listed?.flatMap(part => this.feed(store, part.key) ?? []);
       if (listed === undefined || feeds === undefined || feeds.length === 0)
         throw new Refusal(404, 'No session has this id on this machine; it may have been erased.');
       const most = Math.max(MOST_FEEDS, feeds.length);
       for (const key of [...this.feeds.keys()].slice(0, -most)) this.feeds.delete(key);
       if (isSpan) return detailsIn(feeds, words.get('id') ?? '');
       const had = hadIn(words.get('had') ?? '');
-      return { v: 1, row: listed.row, journals: feeds.map(feed => feed.part(had.get(feed.key))) };
+      return { v: 1, row: rowOf(listed), journals: feeds.map(feed => feed.part(had.get(feed.key))) };
     } finally {
       store?.close();
     }
   }
 
   /** The session of this journal, or with this id. */
-  private listed(store: Store, word: string): Listed | undefined {
+  private listed(store: Store, word: string): JoinedSession | undefined {
     const all = this.lister.list(store);
-    return all.find(({ parts }) => parts.some(({ key, entry }) => key === word || entry.session === word));
+    const isMeant = (parts: JoinedSession): boolean =>
+      parts.some(({ key, entry }) => key === word || entry.session === word);
+    return all.get(word) ?? [...all.values()].find(isMeant);
   }
 
-  private list(): SessionList {
-    const sessions = this.reading(store => (store === undefined ? [] : this.lister.list(store).map(({ row }) => row)));
-    return { v: 1, sessions, stateFolder: this.options.stateFolder };
+  private list(had: string): SessionList {
+    const list = this.reading(store => this.lister.listSince(had, store));
+    return { ...list, stateFolder: this.options.stateFolder };
   }
 
   /** The feeds of the journals that were shown last stay in memory. */
@@ -218,7 +214,7 @@ class Page {
     if (this.listeners.size >= MOST_LISTENERS) throw new Refusal(503, 'Too many pages are open.');
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
     const keys = key === undefined ? undefined : this.keysOf(key);
-    const listener = { response, keys, seen: this.reading(signsOf).of(keys) };
+    const listener = { response, keys, seen: this.reading(store => signOf(store, keys)) };
     response.write('event: open\ndata: {}\n\n');
     this.listeners.add(listener);
     response.on('close', () => {
@@ -229,35 +225,32 @@ class Page {
   }
 
   private look(): void {
-    let signs: Signs | undefined;
     try {
-      signs = this.changedSigns();
+      this.reading(store => this.tellChanges(store));
     } catch {
       // The folder cannot be read at the moment. The requests of the page say so.
       return;
     }
     this.aliveMs += LOOK_MS;
+    if (this.aliveMs < ALIVE_MS) return;
+    this.aliveMs = 0;
+    for (const { response } of this.listeners) response.write(': alive\n\n');
+  }
+
+  /** Only rounds write journals, and the ledger numbers them. */
+  private tellChanges(store: Store | undefined): void {
+    const round = store?.ledger().n;
+    if (round === this.round) return;
+    this.round = round;
     for (const listener of this.listeners) {
-      const sign = signs?.of(listener.keys) ?? listener.seen;
+      const sign = signOf(store, listener.keys);
       if (sign !== listener.seen) listener.response.write('event: changed\ndata: {}\n\n');
-      else if (this.aliveMs >= ALIVE_MS) listener.response.write(': alive\n\n');
       listener.seen = sign;
     }
-    if (this.aliveMs >= ALIVE_MS) this.aliveMs = 0;
   }
 
   private keysOf(word: string): string[] {
-    return this.reading(store => (store && this.listed(store, word)?.parts.map(({ key }) => key)) ?? []);
-  }
-
-  /** Returns undefined if no round ended since the last look. Only rounds write journals, and the ledger numbers them. */
-  private changedSigns(): Signs | undefined {
-    return this.reading(store => {
-      const round = store?.ledger().n;
-      if (round === this.round) return undefined;
-      this.round = round;
-      return signsOf(store);
-    });
+    return this.reading(store => (store && this.listed(store, word)?.map(({ key }) => key)) ?? []);
   }
 
   private reading<T>(read: (store: Store | undefined) => T): T {

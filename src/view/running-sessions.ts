@@ -1,6 +1,6 @@
 /** What each running session does now, from the index and the stored states; no journal is read. */
 import { type FoldState, isFold, type OpenAction } from '../assemble/state.ts';
-import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
+import { countsOf, type IndexedSession, IndexMemory, sessionIndex } from '../journal/session-index.ts';
 import { fieldsOf } from '../lib/read.ts';
 import type { Store } from '../store/store.ts';
 import { contextShare } from './context-share.ts';
@@ -49,15 +49,14 @@ export interface Activity {
 
 /** Follows the running sessions; each call reads only the entries and states that changed. */
 export class RunningSessions {
-  private entries = new Map<string, IndexedSession>();
+  private readonly memory = new IndexMemory();
   private known = new Map<string, { entry: IndexedSession; running: RunningSession }>();
 
   /** Returns the sessions that wait for a person first, then the others, the last active one first. */
   in(store: Store): RunningSession[] {
-    this.entries = sessionIndex(store, this.entries);
     const before = this.known;
     this.known = new Map();
-    for (const [key, entry] of this.entries) {
+    for (const [key, entry] of sessionIndex(store, this.memory)) {
       if (entry.state !== 'running' || isTrial(entry.session)) continue;
       const known = before.get(key);
       const running = known?.entry === entry ? known.running : runningOf(store, key, entry);

@@ -3,7 +3,8 @@ import type { IndexedSession } from '../journal/session-index.ts';
 import type { JournalPart, Snapshot, SpanDetails } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
 import { joinedSessions } from './joined-sessions.ts';
-import { rowOf, SessionFeed } from './page-data.ts';
+import { rowOf } from './packed-sessions.ts';
+import { SessionFeed } from './page-data.ts';
 
 /** Returns the session to which the journal with this key belongs, with all of its parts. */
 export function snapshotOf(

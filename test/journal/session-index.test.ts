@@ -8,6 +8,7 @@ import { type Replay, replay } from '../../src/journal/replay.ts';
 import {
   countsOf,
   type IndexedSession,
+  IndexMemory,
   indexDocument,
   indexedFrom,
   sessionIndex,
@@ -44,14 +45,17 @@ function counted({ finished, open }: Replay) {
     // The replay closes open actions as abandoned; they have not failed.
     failed: actions.filter(({ errorType, outcome }) => errorType !== undefined && outcome !== 'abandoned').length,
     responses: chats.filter(({ sum: isSum, errorType }) => isSum === undefined && errorType === undefined).length,
+    failedResponses: chats.filter(({ errorType }) => errorType !== undefined).length,
+    failedTurns: spans.filter(({ kind, errorType }) => kind === 'turn' && errorType !== undefined).length,
     input: sum(chats.map(({ input }) => input)),
     output: sum(chats.map(({ output }) => output)),
   };
 }
 
 const ofEntry = (entry: IndexedSession) => {
-  const { turns, actions, denied, failed, responses, input = 0, output = 0 } = countsOf(entry);
-  return { turns, actions, denied, failed, responses, input, output };
+  const { turns, actions, denied, failed, responses, failedResponses, failedTurns } = countsOf(entry);
+  const { input = 0, output = 0 } = countsOf(entry);
+  return { turns, actions, denied, failed, responses, failedResponses, failedTurns, input, output };
 };
 
 describe('the entry of a session', () => {
@@ -107,13 +111,40 @@ describe('the stored index', () => {
     store.commit({ journal: [{ key, lines: linesOf(numbers.map(n => event('s-1', n))) }] });
   }
 
-  it('is made from the journal if an entry is missing or covers another length', () => {
+  it('is made from the journal if an entry is missing', () => {
+    const store = openStore({ folder, access: 'own' });
+    journaled(store, 1, 2);
+    expect(countsOf(sessionIndex(store).get(key) as IndexedSession).turns).toBe(2);
+    expect(store.read(indexDocument.of(shardOf(key)))).toBeUndefined();
+    store.close();
+  });
+
+  it('is made again by a repair if an entry covers another length of the journal', () => {
     const store = openStore({ folder, access: 'own' });
     journaled(store, 1);
-    expect(countsOf(sessionIndex(store).get(key) as IndexedSession).turns).toBe(1);
     store.commit({ documents: indexRepair(store) ?? [] });
     journaled(store, 2);
+    expect(countsOf(sessionIndex(store).get(key) as IndexedSession).turns).toBe(1);
+    store.commit({ documents: indexRepair(store) ?? [] });
     expect(countsOf(sessionIndex(store).get(key) as IndexedSession).turns).toBe(2);
+    store.close();
+  });
+
+  it('gives the same object for an entry that did not change, and reads a shard that changed', () => {
+    const store = openStore({ folder, access: 'own' });
+    const memory = new IndexMemory();
+    const other = `ab${'cd'.repeat(15)}`;
+    journaled(store, 1);
+    store.commit({ documents: indexRepair(store) ?? [] });
+    const first = sessionIndex(store, memory).get(key);
+    store.commit({ journal: [{ key: other, lines: linesOf([event('s-2', 2)]) }] });
+    store.commit({ documents: indexRepair(store) ?? [] });
+    const index = sessionIndex(store, memory);
+    expect(index.get(key)).toBe(first);
+    expect(index.get(other)?.session).toBe('s-2');
+    journaled(store, 3);
+    store.commit({ documents: indexRepair(store) ?? [] });
+    expect(sessionIndex(store, memory).get(key)).not.toBe(first);
     store.close();
   });
 

@@ -36,6 +36,15 @@ describe('the list', () => {
   it('filters by agent', () => expect(keys({ agent: 'cursor' })).toEqual(['b']));
   it('filters by time', () => expect(keys({ sinceMs: 5_000 })).toEqual(['d']));
   it('finds failed and risky sessions', () => expect(keys({ isTroubled: true })).toEqual(['a', 'd']));
+  it.each([{ failedResponses: 2, failedTurns: 1 }, { failedTurns: 1 }])(
+    'finds a session in which %o failed',
+    failed => {
+      const all = [row('a'), row('b', failed)];
+      expect(chosen(all, { ...noChoice, isTroubled: true }).map(({ key }) => key)).toEqual(['b']);
+      expect(chosen(all, { ...noChoice, sortBy: 'failed' }).map(({ key }) => key)).toEqual(['b', 'a']);
+    },
+  );
+
   it('sorts by cost, with unknown costs last', () => expect(keys({ sortBy: 'costUsd' })).toEqual(['b', 'a', 'd']));
   it('sorts in both directions', () => expect(keys({ sortBy: 'costUsd', isAscending: true })).toEqual(['d', 'a', 'b']));
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/event/event.ts';
 import type { ImportState, JournalPart, SessionList, SessionPart, SpanDetails } from '../../src/page/data.ts';
+import { unpackedRows } from '../../src/page/packed-rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type PageServer, servePage } from '../../src/view/page-server.ts';
 
@@ -177,10 +178,29 @@ describe('data', () => {
 
   it('lists the sessions of the index', async () => {
     journal(linesOf([event('Prompt.Submitted', {}), ...call('c1', 'Bash')]));
-    const { sessions } = await data<SessionList>('/api/sessions');
+    const sessions = unpackedRows((await data<SessionList>('/api/sessions')).rows);
     expect(sessions.map(({ session, turns, actions, state }) => ({ session, turns, actions, state }))).toEqual([
       { session: 'session-a', turns: 1, actions: 1, state: 'running' },
     ]);
+  });
+
+  it('sends the sessions that changed or were removed since the list that a page has', async () => {
+    const other = Buffer.from('other').toString('hex');
+    const ask = (had: string): Promise<SessionList> => data<SessionList>(`/api/sessions?had=${had}`);
+    const rows = ({ rows: packed }: SessionList) => unpackedRows(packed).map(({ key: row, actions }) => [row, actions]);
+    journal(linesOf([event('Prompt.Submitted', {})]));
+    const first = await ask('');
+    expect(rows(first)).toEqual([[key, 0]]);
+    const lines = linesOf([{ ...event('Prompt.Submitted', {}), session_id: 'session-b' } as Event]);
+    expect(owner.commit({ journal: [{ key: other, lines }] })).toBe('committed');
+    const second = await ask(`${first.made}.${first.n}`);
+    expect([rows(second), second.gone]).toEqual([[[other, 0]], []]);
+    const third = await ask(`${second.made}.${second.n}`);
+    expect([rows(third), third.gone, third.n]).toEqual([[], [], second.n]);
+    owner.commit({ prune: [key] });
+    const fourth = await ask(`${third.made}.${third.n}`);
+    expect([rows(fourth), fourth.gone]).toEqual([[], [key]]);
+    expect(rows(await ask('another-server.7'))).toEqual([[other, 0]]);
   });
 
   it('sends the spans that a page does not have yet, and the open ones again', async () => {
@@ -220,7 +240,7 @@ describe('data', () => {
     ].map(each => ({ ...each, session_id: 'session-b' }));
     const other = Buffer.from('resumed').toString('hex');
     expect(owner.commit({ journal: [{ key: other, lines: linesOf(resumed as Event[]) }] })).toBe('committed');
-    const { sessions } = await data<SessionList>('/api/sessions');
+    const sessions = unpackedRows((await data<SessionList>('/api/sessions')).rows);
     expect(sessions.map(({ key: row, session, resumedAs, actions }) => [row, session, resumedAs, actions])).toEqual([
       [key, 'session-a', ['session-b'], 2],
     ]);

@@ -93,7 +93,7 @@ const rooms: Readonly<Record<string, Room>> = {
   setup: { sees: ['lib', 'agents', 'problems', 'hook'], packages: [node] },
   journal: { sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
   view: {
-    // Files of `show` reuse the pure parts of the page: axis, rows and numbers.
+    // Files of `show` reuse the pure parts of the page: axis, rows and numbers. The server packs the rows of its list.
     sees: [
       'lib',
       'event',
@@ -103,6 +103,7 @@ const rooms: Readonly<Record<string, Room>> = {
       'telemetry',
       'store',
       'page/data.ts',
+      'page/packed-rows.ts',
       'page/axis.ts',
       'page/tree.ts',
       'page/format.ts',
