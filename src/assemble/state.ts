@@ -60,9 +60,18 @@ export interface FoldState {
   stated?: StatedTotals[] | undefined;
   statedBase?: { [model: string]: Pick<StatedTotals, 'used' | 'costUsd'> };
   repository?: Repository | undefined;
+  keeping?: Keeping | undefined;
   lastMs: number;
   /** The source of that time; absent if it is the time of arrival. The same holds for the other times below. */
   lastTime?: TimeSource | undefined;
+}
+
+/** The spans above others, of a session that keeps single spans. */
+export interface Keeping {
+  /** Names of open spans above kept ones. */
+  above: string[];
+  /** Closed spans above open ones, which are sent if an open one is kept. */
+  closed: FinishedSpan[];
 }
 
 export interface Spent {

@@ -17,7 +17,17 @@ import { fields, type SubjectKind, subjectKinds } from '../event/risk-words.ts';
 import { own } from '../lib/read.ts';
 import { parsePairs } from './pairs.ts';
 import { presetNames } from './presets.ts';
-import { type ContentPlaces, contentPlaces, included, type LogLevel, levels, type Semconv, semconvs } from './words.ts';
+import {
+  type ContentPlaces,
+  contentPlaces,
+  included,
+  keptKinds,
+  type LogLevel,
+  levels,
+  type Semconv,
+  semconvs,
+  typeLevels,
+} from './words.ts';
 
 /** Converts the text of a variable to a value; files and flags have typed values. */
 type Text = 'text' | 'word' | 'boolean' | 'number' | 'list' | 'path' | 'pairs';
@@ -144,6 +154,8 @@ const exporterOf = (signal: OtlpSignal) =>
     text: 'list',
     variables: [`OTEL_${signal.toUpperCase()}_EXPORTER`],
   });
+/** A type of Agent Hooks or of a vendor, or the beginning of one with `*`. */
+const EVENT_PATTERN = /^([A-Za-z][\w.-]{0,120}\*?|\*)$/;
 const limit = (about: string, variables: string[], value?: number) =>
   setting(count, { about, text: 'number', variables, ...(value === undefined ? {} : { default: value }) });
 
@@ -485,18 +497,28 @@ const single = {
   }),
   'trace.sampler': setting(z.enum(samplers), {
     about:
-      'The sampler, which decides which traces are sent. Logs and metrics are not sampled. A project may only lower the share.',
+      'The sampler, which decides which sessions send their traces: docs/sampling.md. Logs and metrics are not sampled. ' +
+      'A project may only lower the share.',
     text: 'word',
     default: 'parentbased_always_on',
     variables: ['OTEL_TRACES_SAMPLER'],
     project: true,
   }),
   'trace.sampler_arg': setting(z.number().min(0).max(1), {
-    about: 'Share of traces that the ratio samplers keep, decided by trace id.',
+    about:
+      "Share of sessions that the ratio samplers keep, decided by the id of a session's first trace, so that all traces of a " +
+      'session are sent or none.',
     text: 'number',
     default: 1,
     variables: ['OTEL_TRACES_SAMPLER_ARG'],
     project: true,
+  }),
+  'trace.keep': setting(z.array(z.enum(keptKinds)), {
+    about:
+      'Spans of sessions that the sampler does not keep which are sent nevertheless, with the spans above them: `failures`, ' +
+      '`denials`, `risk` (actions of high and critical risk). A project may only remove kinds.',
+    text: 'list',
+    project: 'part',
   }),
   'trace.traceparent': setting(z.enum(['link', 'parent', 'ignore']), {
     about: "Use of a TRACEPARENT in the hook's environment: as a link, as the session's parent, or not at all.",
@@ -538,6 +560,12 @@ const single = {
     text: 'word',
     default: 'debug',
     project: levels,
+  }),
+  'logs.levels': setting(z.record(z.string().regex(EVENT_PATTERN), z.enum(typeLevels)), {
+    about:
+      'Other levels for types of events, such as `{"Action.*": "warn", "Context.*": "off"}`; `off` sends no record of a type. ' +
+      'The longest pattern counts.',
+    text: 'pairs',
   }),
   'redaction.patterns': setting(z.array(ownPattern).max(200), {
     about: 'RE2 patterns of further secrets, which are removed from content in mode `redacted`.',

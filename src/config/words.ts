@@ -21,5 +21,13 @@ export type Included = (typeof included)[number];
 export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof levels)[number];
 
+/** Spans that a session keeps although it is not sampled. */
+export const keptKinds = ['failures', 'denials', 'risk'] as const;
+export type Kept = (typeof keptKinds)[number];
+
+/** The levels of records of one event type; `off` sends none of them. */
+export const typeLevels = ['off', ...levels] as const;
+export type TypeLevel = (typeof typeLevels)[number];
+
 export const semconvs = ['latest', 'v1.36', 'both'] as const;
 export type Semconv = (typeof semconvs)[number];

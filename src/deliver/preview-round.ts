@@ -60,7 +60,8 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
     const isAssumed = state.pinned.destinations.length === 0;
     const ids = isAssumed ? now.pinned.destinations : state.pinned.destinations;
     const output: SessionOutput = {
-      state: { ...state, pinned: { ...state.pinned, destinations: ids } },
+      // All spans of the journal are here, also those that wait in the state for a decision of the sampler.
+      state: { ...state, fold: { ...state.fold, keeping: undefined }, pinned: { ...state.pinned, destinations: ids } },
       lines: view.journal(key) ?? '',
       count: replayed.events.length,
       events: replayed.events,

@@ -96,5 +96,5 @@ function opened(store: Store, key: string, first: Event, changed: ChangedDocumen
   const takers: Opened['takers'] = {};
   for (const signal of signals) takers[signal] = places.find(each => each.signals[signal] !== undefined);
   const destinations = [...new Set(Object.values(takers).flatMap(each => each?.id ?? []))];
-  return { state: { ...state, pinned: { ...state.pinned, destinations } }, fold, takers };
+  return { state: { ...state, fold, pinned: { ...state.pinned, destinations } }, fold, takers };
 }

@@ -4,8 +4,10 @@ import { isNameOfAgents } from '../agents/shared/action-names.ts';
 import { providerOfModel } from '../agents/shared/providers.ts';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import type { Destination, Target } from '../config/destinations.ts';
+import type { TypeLevel } from '../config/words.ts';
 import type { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
+import { own } from '../lib/read.ts';
 import { wildcards } from '../lib/wildcard.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from '../store/ledger.ts';
@@ -14,8 +16,9 @@ import { encodeBatches, locator, sliced, type Yield } from '../telemetry/batch.t
 import { type Increment, incrementsOf } from '../telemetry/increments.ts';
 import { isOfWeight } from '../telemetry/logs.ts';
 import { addTo, type MetricState, noMetrics } from '../telemetry/metric-state.ts';
-import { type SpanContextFacts, spansToSend } from '../telemetry/spans.ts';
+import type { SpanContextFacts } from '../telemetry/spans.ts';
 import { outputFor } from './output-of-destination.ts';
+import { chosen, isSampled, sampledSpans } from './sampling.ts';
 import type { SessionOutput } from './session-in-round.ts';
 
 /** The part of the output to send. Old events would make counters jump today, and back ends refuse old logs. */
@@ -37,6 +40,10 @@ export function outgoingOf(
   selection: Selection = { metrics: true, logsSinceMs: Number.NEGATIVE_INFINITY },
 ): Outgoing {
   const outgoing: Outgoing = { bodies: [], tallies: [] };
+  for (const output of outputs) {
+    const { fold, pinned } = output.state;
+    if (pinned.keep !== undefined && pinned.keep.length > 0) output.choice = chosen(fold, output.spans, pinned.keep);
+  }
   for (const id of new Set(outputs.flatMap(output => output.state.pinned.destinations))) {
     const destination = changed.read(documents.destinations.of(id));
     if (destination === undefined) continue;
@@ -73,13 +80,15 @@ function addBatches(
   destination: Destination,
   logsSinceMs: number,
 ): void {
-  const { batches, unsampled } = encodeBatches(here.map(output => yieldOf(output, destination, logsSinceMs)));
+  const yields = here.map(output => yieldOf(output, destination, logsSinceMs));
+  const batches = encodeBatches(yields);
+  const unsampled = yields.reduce((sum, each) => sum + each.unsampled, 0);
   for (const batch of batches) bodies.push({ destination: destination.id, ...batch });
   tallies.push(ledger => {
     const accounts = accountIn(ledger, destination);
     for (const { signal, items } of batches) accounts[signal].produced += items;
-    accounts.traces.produced += unsampled.traces;
-    if (unsampled.traces > 0) increase(accounts.traces.dropped, 'sampled', unsampled.traces);
+    accounts.traces.produced += unsampled;
+    if (unsampled > 0) increase(accounts.traces.dropped, 'sampled', unsampled);
   });
 }
 
@@ -94,10 +103,11 @@ function addMetrics(
   const before = state.version;
   for (const output of here) {
     const { resource, sampler, metrics: settings } = output.state.pinned;
-    const isExemplified = destination.signals.traces && settings?.exemplars !== false;
+    const isSent = destination.signals.traces && isSampled(sampler, output.state);
+    const isExemplified = isSent && settings?.exemplars !== false;
     addTo(state, resource, incrementsIn(output), nowMs, {
       mostSeries: settings?.series,
-      locate: isExemplified ? locator(spanFactsOf(output.state), sampler) : undefined,
+      locate: isExemplified ? locator(spanFactsOf(output.state)) : undefined,
     });
   }
   const versions = state.version - before;
@@ -145,13 +155,15 @@ export const incrementsIn = ({
     },
   );
 
-function yieldOf({ state, spans, records }: SessionOutput, destination: Destination, logsSinceMs: number): Yield {
+function yieldOf(output: SessionOutput, destination: Destination, logsSinceMs: number): Yield & { unsampled: number } {
+  const { state, records } = output;
+  const { pinned } = state;
+  const traces = destination.signals.traces ? sampledSpans(output, pinned.sampler) : { spans: [], unsampled: 0 };
   return {
-    spans: destination.signals.traces ? spansToSend(spans, state.pinned) : [],
-    records: destination.signals.logs ? weighing(state.pinned.level, recordsSince(logsSinceMs, records)) : [],
+    ...traces,
+    records: destination.signals.logs ? weighing(pinned, recordsSince(logsSinceMs, records)) : [],
     facts: spanFactsOf(state),
-    resource: state.pinned.resource,
-    sampler: state.pinned.sampler,
+    resource: pinned.resource,
   };
 }
 
@@ -176,5 +188,18 @@ const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecor
     ? records
     : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);
 
-const weighing = (least: SessionState['pinned']['level'], records: FinishedRecord[]): FinishedRecord[] =>
-  least === undefined ? records : records.filter(record => isOfWeight(record, least));
+function weighing({ level, levels }: SessionState['pinned'], records: FinishedRecord[]): FinishedRecord[] {
+  if (levels === undefined) return level === undefined ? records : records.filter(record => isOfWeight(record, level));
+  const patterns = Object.keys(levels).sort((a, b) => b.length - a.length);
+  const known = new Map<string, TypeLevel>();
+  const levelFor = (type: string): TypeLevel => {
+    const pattern = patterns.find(each => (each.endsWith('*') ? type.startsWith(each.slice(0, -1)) : type === each));
+    return (pattern === undefined ? undefined : own(levels, pattern)) ?? level ?? 'debug';
+  };
+  return records.filter(record => {
+    const { event_type: type } = record.event;
+    const least = known.get(type) ?? levelFor(type);
+    known.set(type, least);
+    return least !== 'off' && isOfWeight(record, least);
+  });
+}

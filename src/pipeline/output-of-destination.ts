@@ -47,6 +47,10 @@ export function outputFor(
     },
     spans: output.spans.map(span => narrow.span(span)),
     records: output.records.map(record => narrow.record(record)),
+    choice: output.choice && {
+      ...output.choice,
+      earlier: output.choice.earlier.map(({ span, isKept }) => ({ span: narrow.span(span), isKept })),
+    },
   };
 }
 

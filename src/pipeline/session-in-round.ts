@@ -46,6 +46,7 @@ import {
 } from '../transcripts/read-on.ts';
 import { noteOver, patient, type TranscriptAccess, verdictsOn } from '../transcripts/settlement.ts';
 import type { PreviousSessions } from './previous-sessions.ts';
+import type { Choice } from './sampling.ts';
 
 /** After this time without an event, a session is over, although its end was not observed. */
 export const SILENCE_MS = 3_600_000;
@@ -62,6 +63,8 @@ export interface SessionOutput {
   events: Event[];
   spans: FinishedSpan[];
   records: FinishedRecord[];
+  /** The spans that are sent although the session is not sampled. Absent: no spans are kept so. */
+  choice?: Choice | undefined;
 }
 
 export const noOutput = (): Omit<SessionOutput, 'state'> => ({
@@ -114,6 +117,7 @@ export interface RoundContext extends Enrichers {
 
 export class SessionInRound implements SessionOutput, TranscriptListener {
   readonly state: SessionState;
+  choice: Choice | undefined;
   lines = '';
   count = 0;
   events: Event[] = [];

@@ -128,6 +128,8 @@ function settingsIn(
     metrics: metricSettings(config),
     content: content.settings,
     level: level === 'debug' ? undefined : level,
+    levels: values['logs.levels'],
+    keep: values['trace.keep'],
     user,
   };
   const settings = {

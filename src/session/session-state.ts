@@ -4,7 +4,7 @@ import type { Agent } from '../agents/contract/contract.ts';
 import type { Remembered } from '../agents/shared/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
-import type { ContentPlaces, Included, LogLevel, Semconv } from '../config/words.ts';
+import type { ContentPlaces, Included, Kept, LogLevel, Semconv, TypeLevel } from '../config/words.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import type { Watch, WatchSettings } from '../enrich/watch.ts';
@@ -34,8 +34,10 @@ export interface Pinned {
   repository?: false | undefined;
   /** The valid TRACEPARENT of the first hook, and its use. */
   caller: { policy: 'link' | 'parent'; traceId: string; spanId: string; flags?: number | undefined } | undefined;
-  /** The share of traces that are sent, by trace id. */
+  /** The share of sessions whose traces are sent, by the id of the first trace. */
   sampler: Sampler;
+  /** Spans that are sent although the session is not sampled. */
+  keep?: readonly Kept[] | undefined;
   limits: Limits;
   /** The version of the GenAI names. Absent: the newest. */
   semconv?: Exclude<Semconv, 'latest'> | undefined;
@@ -53,6 +55,8 @@ export interface Pinned {
   content?: ContentSettings | undefined;
   /** The lowest level of records that are sent. Absent: all. */
   level?: LogLevel | undefined;
+  /** Other levels by type of event or its beginning. */
+  levels?: { readonly [pattern: string]: TypeLevel } | undefined;
   /** The user, in the configured mode. */
   user?: string | undefined;
 }

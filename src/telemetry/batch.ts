@@ -4,7 +4,6 @@
  */
 import type { Resource } from '@opentelemetry/resources';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
-import { traceIdOf } from './ids.ts';
 import { mapRecord } from './logs.ts';
 import type { Locate } from './metric-state.ts';
 import { OtlpWriter } from './otlp-writer.ts';
@@ -16,7 +15,6 @@ export interface Yield {
   records: readonly FinishedRecord[];
   facts: SpanContextFacts;
   resource: Plain;
-  sampler: { kind: string; ratio: number };
 }
 
 /** The largest number of items in one body. It is small, so that a refused body affects few items. */
@@ -30,47 +28,30 @@ export interface Batch {
   isSkeleton: boolean;
 }
 
-export interface Encoded {
-  batches: Batch[];
-  /** Items that the sampler dropped, by signal. */
-  unsampled: { traces: number; logs: number };
-}
-
-export function encodeBatches(yields: readonly Yield[], writer = new OtlpWriter()): Encoded {
+export function encodeBatches(yields: readonly Yield[], writer = new OtlpWriter()): Batch[] {
   const resources = new Map<string, ReturnType<typeof versioned>>();
   const spans: Unmapped<FinishedSpan>[] = [];
   const skeleton: Unmapped<FinishedSpan>[] = [];
   const records: Unmapped<FinishedRecord>[] = [];
-  const unsampled = { traces: 0, logs: 0 };
-  for (const { facts, sampler, ...each } of yields) {
+  for (const { facts, ...each } of yields) {
     const key = JSON.stringify(each.resource);
     const resourceOf = resources.get(key) ?? versioned(each.resource);
     resources.set(key, resourceOf);
-    const sampled = samples(sampler);
-    for (const item of each.spans) {
-      const resource = resourceOf(item.version);
-      if (sampled(item)) (isSkeleton(item) ? skeleton : spans).push({ item, facts, resource });
-      else unsampled.traces += 1;
-    }
-    // The sampler applies to spans only.
+    for (const item of each.spans)
+      (isSkeleton(item) ? skeleton : spans).push({ item, facts, resource: resourceOf(item.version) });
     for (const item of each.records) records.push({ item, facts, resource: resourceOf(item.event.source.version) });
   }
-  return {
-    batches: [
-      ...sliced(spans).map(part => tracesOf(writer, part, false)),
-      ...sliced(skeleton).map(part => tracesOf(writer, part, true)),
-      ...sliced(records).map(part => logsOf(writer, part)),
-    ],
-    unsampled,
-  };
+  return [
+    ...sliced(spans).map(part => tracesOf(writer, part, false)),
+    ...sliced(skeleton).map(part => tracesOf(writer, part, true)),
+    ...sliced(records).map(part => logsOf(writer, part)),
+  ];
 }
 
 /** Finds the span of an exemplar. */
-export function locator(facts: SpanContextFacts, sampler: Yield['sampler']): Locate {
-  const sampled = samples(sampler);
-  return ({ trace, span }) =>
-    sampled({ trace }) ? { traceId: wireTraceId(trace, facts), spanId: wireSpanId(span, trace, facts) } : undefined;
-}
+export const locator =
+  (facts: SpanContextFacts): Locate =>
+  ({ trace, span }) => ({ traceId: wireTraceId(trace, facts), spanId: wireSpanId(span, trace, facts) });
 
 const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'subagent']);
 const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
@@ -112,17 +93,4 @@ export function sliced<T>(items: T[]): T[][] {
   const parts: T[][] = [];
   for (let at = 0; at < items.length; at += MOST_ITEMS) parts.push(items.slice(at, at + MOST_ITEMS));
   return parts;
-}
-
-/** Decides by trace id, as the standard's ratio sampler does, so that a trace is sent whole or not at all. */
-function samples(sampler: { kind: string; ratio: number }): (span: Pick<FinishedSpan, 'trace'>) => boolean {
-  if (sampler.ratio >= 1) return () => true;
-  if (sampler.ratio <= 0) return () => false;
-  const bound = Math.floor(sampler.ratio * 0xffffffff);
-  return span => {
-    const id = traceIdOf(span.trace);
-    let sum = 0;
-    for (let i = 0; i < 4; i += 1) sum = (sum ^ Number.parseInt(id.slice(i * 8, i * 8 + 8), 16)) >>> 0;
-    return sum < bound;
-  };
 }

@@ -63,11 +63,10 @@ function runWith(agent: string, keep: Keeper | undefined, on: 'both' | 'spans' |
     );
     const facts = { agent, session: 's', provider: undefined, denyAsError: false, limits };
     const content = keep === undefined ? undefined : { modes: keep.modes, on };
-    const { batches } = encodeBatches([
+    const batches = encodeBatches([
       {
         ...{ spans, records, resource: {} },
         facts: { ...facts, content },
-        sampler: { kind: 'always_on', ratio: 1 },
       },
     ]);
     const bytes = Buffer.concat([Buffer.from(JSON.stringify(events)), ...batches.map(batch => batch.bytes)]).toString();

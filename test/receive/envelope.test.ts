@@ -30,11 +30,10 @@ const played = (events: object[], keep?: Keeper) => play(eventsOf(...events), fa
 
 /** All sent attributes: those of the resource, and those of each item. */
 function wire({ spans, records }: ReturnType<typeof played>): { [place: string]: { [name: string]: unknown } } {
-  const { batches } = encodeBatches([
+  const batches = encodeBatches([
     {
       ...{ spans, records, resource: { 'service.name': AGENT } },
       facts: { agent: AGENT, session: 's', provider: undefined, denyAsError: false, limits },
-      sampler: { kind: 'always_on', ratio: 1 },
     },
   ]);
   const found: { [place: string]: { [name: string]: unknown } } = {};

@@ -107,9 +107,7 @@ function bodiesOf(
   if (first === undefined) return [];
   const { agent, session } = first.trace;
   const facts = { agent, session, provider: 'anthropic', denyAsError: false, limits };
-  const { batches } = encodeBatches([
-    { spans, records, facts, resource: { 'service.name': agent }, sampler: { kind: 'always_on', ratio: 1 } },
-  ]);
+  const batches = encodeBatches([{ spans, records, facts, resource: { 'service.name': agent } }]);
   const state = noMetrics();
   const locate = () => ({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' });
   const increments = incrementsOf(events, spans, agent, () => true, { records });

@@ -104,13 +104,12 @@ describe('ids', () => {
 describe('spans and records', () => {
   test('a session is one trace with the expected values', () => {
     const played = short();
-    const { batches } = encodeBatches([
+    const batches = encodeBatches([
       {
         spans: played.spans,
         records: played.records,
         facts: { agent: 'claude-code', session: 's-1', provider: 'anthropic', denyAsError: false, limits },
         resource: { 'service.name': 'claude-code' },
-        sampler: { kind: 'always_on', ratio: 1 },
       },
     ]);
     expect(batches.map(({ signal, items, isSkeleton }) => [signal, items, isSkeleton])).toEqual([
@@ -197,16 +196,6 @@ describe('spans and records', () => {
     const passed = [UNSET, undefined, 1];
     expect(statuses(false)).toEqual([[UNSET, undefined, undefined], passed]);
     expect(statuses(true)).toEqual([[ERROR, 'denied', undefined], passed]);
-  });
-
-  test('the sampler takes whole traces, and no records', () => {
-    const played = short();
-    const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
-    const { batches, unsampled } = encodeBatches([
-      { spans: played.spans, records: played.records, facts, resource: {}, sampler: { kind: 'always_off', ratio: 0 } },
-    ]);
-    expect(unsampled).toEqual({ traces: 3, logs: 0 });
-    expect(batches.map(batch => batch.signal)).toEqual(['logs']);
   });
 
   test('attributes keep to the limits of the standard, the dropped ones counted', () => {
