@@ -8,13 +8,12 @@ import { VERSION } from '../lib/version.ts';
 import type { Dispatcher } from '../openhook/dispatch.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { finishErasures } from './erasure.ts';
 import { dispatcherOver, endDispatch, hasCompleteFragment, problemsOf } from './hand-over.ts';
 import { IndexRepair } from './index-repair.ts';
-import { forgetDestinations, noteCorrections } from './known-destinations.ts';
+import { forgetDestinations } from './known-destinations.ts';
 import type { Delivered, DeliverOptions } from './options.ts';
 import { reportProgress } from './progress.ts';
-import { reconciliation } from './reconciliation.ts';
+import { repair } from './repairs.ts';
 import { LOOK_MS, Schedule } from './schedule.ts';
 import { Sender } from './sender.ts';
 import { KeepLimits, keepOf } from './state-limits.ts';
@@ -135,11 +134,4 @@ async function rest({ schedule, sender, dispatcher, options }: Delivery, took: T
   if (!isWorthIt && !isBusy()) return false;
   await pause(dispatcher.isBusy() ? 20 : Math.min(nextTryMs, 50));
   return true;
-}
-
-function repair(store: Store, { configured = [] }: DeliverOptions, nowMs: number): void {
-  finishErasures(store);
-  const reconciled = reconciliation(store);
-  if (reconciled !== undefined) store.commit(reconciled);
-  noteCorrections(store, configured, nowMs);
 }

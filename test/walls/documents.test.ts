@@ -95,6 +95,12 @@ it('ARCHITECTURE.md names only files that exist, in the folders that it names', 
   expect(missing).toEqual([]);
 });
 
+it('ARCHITECTURE.md calls src/deliver/deliver.ts one page, and it has at most 150 lines', () => {
+  const file = 'src/deliver/deliver.ts';
+  expect(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')).toMatch(/`src\/deliver\/deliver\.ts`: [^.]*on one page/);
+  expect(readFileSync(join(root, file), 'utf8').split('\n').length).toBeLessThanOrEqual(151);
+});
+
 it('links to headings that exist', () => {
   const wrong = documents.flatMap(file =>
     [...readFileSync(join(root, file), 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)]
