@@ -9,7 +9,7 @@ import type { Dispatcher } from '../openhook/dispatch.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { dispatcherOver, endDispatch, hasCompleteFragment, problemsOf } from './hand-over.ts';
-import { IndexRepair } from './index-repair.ts';
+import { IdleWork } from './idle-work.ts';
 import { forgetDestinations } from './known-destinations.ts';
 import type { Delivered, DeliverOptions } from './options.ts';
 import { reportProgress } from './progress.ts';
@@ -85,7 +85,7 @@ async function deliverUnder(lock: Lock, options: DeliverOptions, untilMs: number
 /** Runs rounds and passes until another process takes over (true) or no work is left (false). */
 async function work(delivery: Delivery): Promise<boolean> {
   const { store, schedule, taker, sender, dispatcher, limits, now } = delivery;
-  const index = new IndexRepair(store);
+  const idleWork = new IdleWork(store);
   while (!schedule.isOver()) {
     sender.throwFailure();
     if (schedule.isCheckDue() && store.canSettle()) forgetDestinations(store, now());
@@ -102,7 +102,7 @@ async function work(delivery: Delivery): Promise<boolean> {
       continue;
     }
     dispatcher.pass();
-    if (!took.hasWork) index.pass();
+    if (!took.hasWork) idleWork.pass();
     if (!(await rest(delivery, took))) break;
   }
   await sender.settled();

@@ -2,13 +2,13 @@
 import { type Disk, exists } from './files.ts';
 import { checkName } from './folder.ts';
 import type { Inbox } from './inbox.ts';
-import { journalPath, placeToAppend } from './journal.ts';
+import { journalPath, lstat, packedPath, placeToAppend } from './journal.ts';
 import { increase, type Ledger } from './ledger.ts';
 import { bodyName, bodyPath } from './outbox.ts';
 import { quarantinePath } from './quarantine.ts';
 import type { Effect } from './rounds.ts';
 import { documentBytes, documentPath, type Session, sessionBytes, sessionPath } from './state-files.ts';
-import type { Round } from './store.ts';
+import type { PackedJournal, Round } from './store.ts';
 
 /** The view of the owner from which a round was computed. */
 export interface View {
@@ -107,12 +107,22 @@ function addSessions(view: View, round: Round, effect: Effect): void {
     else written.set(key, { state, journalBytes: written.get(key)?.journalBytes ?? committedOf(view, key) });
   }
   // The session's file keeps the length of a pruned journal: the next journal begins at 0, because there is no file.
-  for (const key of round.prune ?? []) effect.gone.push(journalPath(key));
+  for (const key of round.prune ?? []) effect.gone.push(journalPath(key), packedPath(key));
+  for (const packed of round.packed ?? []) addPacked(view, packed, effect);
   for (const [key, session] of written) {
     const path = sessionPath(key);
     if (session.state === undefined || effect.gone.includes(path)) continue;
     effect.files.push({ path, bytes: sessionBytes(effect.ledger.n, session) });
   }
+}
+
+/** Replaces a journal by its packed form, unless it changed since. */
+function addPacked({ disk }: View, { key, bytes, textBytes }: PackedJournal, effect: Effect): void {
+  const path = journalPath(key);
+  const stats = lstat(disk, path);
+  if (stats?.size !== textBytes || lstat(disk, packedPath(key)) !== undefined) return;
+  effect.files.push({ path: packedPath(key), bytes, writtenMs: stats.mtimeMs });
+  effect.gone.push(path);
 }
 
 /** Adds the bytes of the journals. Returns the sessions whose journals grow. */

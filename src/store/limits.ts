@@ -22,7 +22,7 @@
 import { number } from '../lib/read.ts';
 import { documentNamed } from './document.ts';
 import type { LeftAlone } from './inbox.ts';
-import type { JournalFile } from './journal.ts';
+import { type JournalFile, MOST_PACKED_BYTES } from './journal.ts';
 import { increase, type Ledger, type Signal } from './ledger.ts';
 import { type BodyFile, parseBodyName } from './outbox.ts';
 
@@ -98,6 +98,20 @@ export function excessOf(limits: Limits, held: Holdings): Excess {
     excess.journals.push({ key: item.key, reason });
   return excess;
 }
+
+const PACKED_AFTER_DAYS = 7;
+
+/** Journals to pack, the oldest first. A journal that is packed in part stays as it is. */
+export const packableOf = (
+  journals: ReadonlyMap<string, JournalFile>,
+  isKnown: (key: string) => boolean,
+  calendar: Calendar,
+): JournalFile[] => {
+  const writtenBy = endOfDay(calendar, PACKED_AFTER_DAYS);
+  const isDue = (each: JournalFile): boolean =>
+    !each.isPacked && each.textBytes <= MOST_PACKED_BYTES && isBefore(each.writtenMs, writtenBy) && !isKnown(each.key);
+  return writtenBy === undefined ? [] : [...journals.values()].filter(isDue).sort(byTime);
+};
 
 /** Adds the removed files to the ledger. */
 export function bookExcess(ledger: Ledger, { fragments, journals, bodies }: Excess): void {

@@ -15,6 +15,7 @@ import { forgetHookProblems, readHookProblems } from './hook-problems.ts';
 import { Inbox, type Taken } from './inbox.ts';
 import {
   type JournalFile,
+  journalKeys,
   journalSize,
   listJournals,
   readJournal,
@@ -32,6 +33,7 @@ import {
   type IsUnderWay,
   type Limits,
   leftAloneDocument,
+  packableOf,
   turnPage,
 } from './limits.ts';
 import { type BodyFile, listBodies, readBody, updateOutbox } from './outbox.ts';
@@ -150,7 +152,7 @@ export class OwnStore implements Store {
   }
 
   journals(): string[] {
-    return keysIn(this.disk, 'journal', '.jsonl');
+    return journalKeys(this.disk);
   }
 
   journalSizes(): Map<string, number> {
@@ -271,6 +273,13 @@ export class OwnStore implements Store {
       tally: next => bookExcess(next, excess),
     };
     return { excess, round };
+  }
+
+  packable(): { key: string; textBytes: number }[] {
+    const calendar = this.read(calendarDocument) ?? [];
+    this.journalFiles ??= listJournals(this.disk);
+    const known = new Set(this.sessions());
+    return packableOf(this.journalFiles, key => known.has(key), calendar);
   }
 
   private excess(limits: Limits, isUnderWay: IsUnderWay, calendar: Parameters<typeof excessOf>[1]['calendar']): Excess {

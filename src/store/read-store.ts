@@ -5,6 +5,7 @@ import { checkName } from './folder.ts';
 import { readHookProblems } from './hook-problems.ts';
 import { Inbox } from './inbox.ts';
 import {
+  journalKeys,
   journalPath,
   journalSize,
   listJournals,
@@ -59,7 +60,7 @@ export function readStore(disk: Disk): Store {
     journalTail: (key, lines) => readJournalTail(disk, checkName(key), committedBytes(key), lines),
     journalHead: (key, most) => readJournalFrom(disk, checkName(key), undefined, 0, most)?.lines,
     journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), committedBytes(key), from, most),
-    journals: () => keysIn(disk, 'journal', '.jsonl'),
+    journals: () => journalKeys(disk),
     journalSizes: () => sizesOf(listJournals(disk)),
     journalSize: key => journalSize(disk, checkName(key)),
     commit: refuse,
@@ -72,6 +73,7 @@ export function readStore(disk: Disk): Store {
     emptyQuarantine: refuse,
     quarantined: () => namesInQuarantine(disk),
     quarantinedBytes: name => readBytes(disk, `quarantine/${name}`),
+    packable: refuse,
     within: refuse,
     newDay: refuse,
     hookProblems: () => readHookProblems(disk),

@@ -107,7 +107,8 @@ export interface Effect {
   ledger: Ledger;
   /** `offset` is the place of the bytes in the journal. A missing journal is created only for offset 0. */
   lines: { path: string; offset: number; bytes: Uint8Array }[];
-  files: { path: string; bytes: Uint8Array }[];
+  /** `writtenMs`: the file keeps this time. */
+  files: { path: string; bytes: Uint8Array; writtenMs?: number | undefined }[];
   /** Removed files whose names may be used again. */
   gone: string[];
   quarantine: Move[];
@@ -226,7 +227,11 @@ function stage(disk: Disk, folder: string, effect: Effect): Manifest {
     if (effect.gone.length > 0) disk.fs.mkdirSync(at(disk, folder, `${nonce}.gone`), FOLDER_MODE);
     if (effect.lines.length > 0)
       createFile(disk, `${folder}/${nonce}.lines`, Buffer.concat(effect.lines.map(journal => journal.bytes)));
-    for (const [i, file] of effect.files.entries()) createFile(disk, `${folder}/${nonce}.${i}`, file.bytes);
+    for (const [i, { bytes, writtenMs }] of effect.files.entries()) {
+      const path = `${folder}/${nonce}.${i}`;
+      createFile(disk, path, bytes);
+      if (writtenMs !== undefined) disk.fs.utimesSync(at(disk, path), writtenMs / 1_000, writtenMs / 1_000);
+    }
     const ledger = serializeLedger(effect.ledger);
     createFile(disk, `${folder}/${nonce}.ledger`, ledger);
     noteStaged(disk, ledger, effect.ledger);

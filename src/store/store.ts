@@ -6,6 +6,7 @@
  *     quarantine/<reason>.<name>    unreadable fragments and items, for a day (quarantine.ts)
  *     rounds/  ledger.json          rounds and counts (rounds.ts)
  *     journal/<key>.jsonl           events of a root session; only the committed part counts (journal.ts)
+ *     journal/<key>.jsonl.gz        the same, packed a week after the last event
  *     sessions/<key>.json           { v, n, journalBytes, state }
  *     documents/<name>.json         { v, n, value }: other data that must survive
  *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
@@ -79,7 +80,9 @@ export interface Store {
   /** Returns the whole lines behind `from`, and where the next ones begin. */
   journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;
   journals(): string[];
-  /** Bytes of each journal's file, which may hold more than is committed. */
+  /** Journals that should be packed: without a line for a week, and their sessions are over. Oldest first. */
+  packable(): { key: string; textBytes: number }[];
+  /** Bytes of the text of each journal, which may hold more than is committed. */
   journalSizes(): Map<string, number>;
   /** The same for one journal; undefined if there is none. */
   journalSize(key: string): number | undefined;
@@ -116,6 +119,13 @@ export interface Store {
   close(): void;
 }
 
+/** The text of a journal as gzip, and its size. */
+export interface PackedJournal {
+  key: string;
+  bytes: Uint8Array;
+  textBytes: number;
+}
+
 export interface Round {
   /** The epoch of the round's computation. If given, a commit under another epoch is lost. */
   epoch?: number | undefined;
@@ -142,6 +152,8 @@ export interface Round {
   released?: string[];
   /** Journals to remove. Their sessions stay known. */
   prune?: string[];
+  /** Journals to replace by their packed form. One that changed meanwhile stays as it is. */
+  packed?: PackedJournal[];
   /** The round frees space or notes the answer of a destination, so it may use the reserve. */
   isUrgent?: boolean | undefined;
   /** The caller's increments. `fragments.received` and `fragments.quarantined` are the store's. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import type { JournalFile } from '../../src/store/journal.ts';
 import { accountsOf, type Signal } from '../../src/store/ledger.ts';
 import {
   type Calendar,
@@ -24,6 +25,13 @@ const limits = (some: { [place in keyof Limits]?: Partial<PlaceLimits> }): Limit
   journal: { ...none, ...some.journal },
 });
 const DAY_MS = 86_400_000;
+const journalFile = ({ writtenMs }: { writtenMs: number }): JournalFile => ({
+  key: 'j',
+  sizeBytes: 1,
+  writtenMs,
+  textBytes: 1,
+  isPacked: false,
+});
 
 describe('the outbox', () => {
   const body = (round: number, signal: Signal, sizeBytes: number, isSkeleton = false): BodyFile => {
@@ -153,7 +161,7 @@ describe('the calendar', () => {
         outbox: new Map([['d', [bodyFile(name)].flatMap(each => each ?? [])]]),
         isUnderWay: () => false,
         leftAlone: [],
-        journals: new Map([['j', { key: 'j', sizeBytes: 1, writtenMs: bornAt * 3_600_000 }]]),
+        journals: new Map([['j', journalFile({ writtenMs: bornAt * 3_600_000 })]]),
         isKnown: () => false,
         calendar,
       });
@@ -165,7 +173,7 @@ describe('the calendar', () => {
 
 it('a journal of the moment in which a day began belongs to that day, with any fraction of a millisecond in its time', () => {
   const atMs = Date.UTC(2026, 0);
-  const journal = { key: 'j', sizeBytes: 1, writtenMs: atMs + 0.7 };
+  const journal = journalFile({ writtenMs: atMs + 0.7 });
   const { journals } = excessOf(limits({ journal: { days: 1 } }), {
     outbox: new Map(),
     isUnderWay: () => false,

@@ -10,6 +10,7 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { number } from '../../src/lib/read.ts';
@@ -31,7 +32,8 @@ export type Step =
   | { do: 'restart'; owner: number; breaks: Break[] }
   | { do: 'round'; owner: number; most: number; forget: 'state' | 'journal' | 'document' | undefined; breaks: Break[] }
   | { do: 'settle'; owner: number; isSplit: boolean; breaks: Break[] }
-  | { do: 'limit'; owner: number; breaks: Break[] };
+  | { do: 'limit'; owner: number; breaks: Break[] }
+  | { do: 'pack'; owner: number; breaks: Break[] };
 
 /**
  * The fault at the n-th call of an owner, or before the first call of that form (`renameSync inbox/...
@@ -81,14 +83,14 @@ export const steps = (depth: number): fc.Arbitrary<Step[]> => {
       }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('settle'), owner, isSplit: fc.boolean(), breaks }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constant('limit'), owner, breaks }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('limit', 'pack'), owner, breaks }) },
   ) as fc.Arbitrary<Step>;
   return fc.array(step, { minLength: 1, maxLength: depth > 0 ? 6 : 4 });
 };
 
 /** The intended changes of a round. */
 interface Meant {
-  by: 'round' | 'settle' | 'limit';
+  by: 'round' | 'settle' | 'limit' | 'pack';
   ids: number[];
   lines: { session: string; ids: number[] }[];
   duplicates: number[];
@@ -197,6 +199,7 @@ class World {
       if (step.do === 'round') this.round(store, step.most, step.forget);
       else if (step.do === 'settle') this.settle(store, step.isSplit);
       else if (step.do === 'limit') this.limit(store);
+      else if (step.do === 'pack') this.pack(store);
     } catch (error) {
       if (error instanceof Crash) this.owners[owner] = undefined;
       else if (!isRefusedCall(error)) throw error;
@@ -316,6 +319,15 @@ class World {
     if (found !== undefined) this.commit(store, { ...meantBy('limit'), excess: found.excess }, found.round);
   }
 
+  /** Packs all journals, of whatever age. No text changes. */
+  pack(store: Store): void {
+    const packed = store.journals().flatMap(key => {
+      const text = Buffer.from(store.journal(key) ?? '');
+      return text.length === 0 ? [] : [{ key, bytes: gzipSync(text), textBytes: text.length }];
+    });
+    if (packed.length > 0) this.commit(store, meantBy('pack'), { packed });
+  }
+
   commit(store: Store, meant: Meant, round: Round): void {
     const id = this.rounds.push(meant) - 1;
     const outcome = store.commit({
@@ -428,7 +440,8 @@ class World {
     same('within the limits', store.within(LIMITS), undefined);
     for (const place of ['outbox', 'journal'] as const) {
       const files = lying(place === 'outbox' && lying('outbox').length > 0 ? `outbox/${DESTINATION}` : place);
-      same(`files in ${place}`, files.length <= LIMITS[place].files, true);
+      const items = new Set(files.map(name => name.replace(/\.gz$/, '')));
+      same(`files in ${place}`, items.size <= LIMITS[place].files, true);
     }
   }
 }
