@@ -221,6 +221,10 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
       return compacted(at, event.data);
     case 'Model.Responded':
       return [...(isMain ? filled(at, event.data) : []), ...unusual(at), ...spend(at, event.data)];
+    case 'Session.End':
+    case 'Session.Abort':
+      if (isMain) forgetActions(memory);
+      return [];
     case 'Retry.Triggered':
       // A retry without an action is a retry of a request to the model; no other event reports it.
       if (event.data.action_name !== undefined) noteOther(memory, event.event_type);
@@ -572,6 +576,14 @@ function crossed(of: 'session' | 'turn', unit: 'tokens' | 'usd', spent: Spent, l
   if (state === undefined || spent.told[name] === state || spent.told[name] === 'exceeded') return [];
   spent.told[name] = state;
   return [passed(name, { of, unit, state, used, limit })];
+}
+
+/** A loop ends with its session, and the state of a session that is over stays small. */
+function forgetActions(memory: Watch): void {
+  memory.runs = [];
+  memory.circling = [];
+  delete memory.swings;
+  delete memory.blind;
 }
 
 const passed = (name: string, budget: BudgetFacts): Noted => ({

@@ -23,16 +23,30 @@ const LONGEST_PATH = 4_096;
 
 const MOST_SUBAGENT_FILES = 256;
 
+type Arrived = SessionState['recent'][number];
+
+const REPEATED_WITHIN_MS = 1_000;
+
+/** Fragments arrive almost in the order of their times. */
+const REMEMBERED_MS = 10_000;
+
+const isForgotten = (oldest: Arrived | undefined, nowMs: number): boolean =>
+  oldest !== undefined && nowMs - oldest[2] > REMEMBERED_MS;
+
 /** Whether the same hook was registered twice: same bytes, same parent process, same second. */
 export function isRepetition(state: SessionState, hash: string, fragment: Fragment): boolean {
   const parent = fragment.header.ppid ?? '';
   // Whole hashes, because comparing parts of strings is slower.
   const twice = state.recent.some(
-    each => each[0] === hash && each[1] === parent && parent !== '' && Math.abs(fragment.atMs - each[2]) <= 1_000,
+    each =>
+      each[0] === hash &&
+      each[1] === parent &&
+      parent !== '' &&
+      Math.abs(fragment.atMs - each[2]) <= REPEATED_WITHIN_MS,
   );
   if (!twice) {
     state.recent.push([hash, parent, fragment.atMs]);
-    if (state.recent.length > RECENT_PAYLOADS) state.recent.shift();
+    while (state.recent.length > RECENT_PAYLOADS || isForgotten(state.recent[0], fragment.atMs)) state.recent.shift();
   }
   return twice;
 }

@@ -352,3 +352,36 @@ test('the memory is bounded', () => {
   }
   expect(JSON.stringify(memory).length).toBeLessThan(20_000);
 });
+
+test('a loop ends with its session, and nothing of its actions stays in the state', () => {
+  const memory = noWatch();
+  const note = (type: Event['event_type'], n: number, session = 's'): number =>
+    noteLoopsAndBudgets(
+      memory,
+      {
+        spec_version: SPEC_VERSION,
+        event_id: `e${n}`,
+        event_type: type,
+        timestamp: new Date(START_MS + n * 1_000).toISOString(),
+        source: { tool: 'a' },
+        session_id: session,
+        parent_session_id: session === 's' ? undefined : 's',
+        data: { action: { name: 'shell', result: { success: false } } },
+        metadata: { [FACTS]: { v: 1, seq: n, time: 'arrival', call: `c${Math.floor(n / 2)}`, tool: 'Bash' } },
+      } as Event,
+      { input: 'same', result: 'same' },
+      { loops: usualLoops },
+    ).length;
+  for (const n of [0, 2]) {
+    note('Action.Before', n);
+    note('Action.After', n + 1);
+  }
+  note('Session.End', 4, 'subagent');
+  expect(memory.runs).toHaveLength(1);
+  note('Session.End', 5);
+  expect(memory).toMatchObject({ runs: [], circling: [] });
+  expect([memory.swings, memory.blind]).toEqual([undefined, undefined]);
+  note('Session.Start', 6);
+  note('Action.Before', 8);
+  expect(note('Action.After', 9)).toBe(0);
+});

@@ -319,7 +319,7 @@ class World {
     if (found !== undefined) this.commit(store, { ...meantBy('limit'), excess: found.excess }, found.round);
   }
 
-  /** Packs all journals, of whatever age. No text changes. */
+  /** Packs all journals, of any age. No text changes. */
   pack(store: Store): void {
     const packed = store.journals().flatMap(key => {
       const text = Buffer.from(store.journal(key) ?? '');

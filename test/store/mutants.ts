@@ -34,7 +34,7 @@ export const mutants: Mutant[] = [
     file: 'rounds.ts',
     edits: [
       // biome-ignore-start lint/suspicious/noTemplateCurlyInString: text of a source
-      ['createFile(disk, `${folder}/${nonce}.${i}`', 'createFile(disk, `${folder}/any.${i}`'],
+      ['const path = `${folder}/${nonce}.${i}`', 'const path = `${folder}/any.${i}`'],
       ['place(disk, `${staged}.${i}`, path)', 'place(disk, `${folder}/any.${i}`, path)'],
       // biome-ignore-end lint/suspicious/noTemplateCurlyInString: text of a source
     ],

@@ -185,7 +185,7 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [/^node:(fs|path|crypto)$/],
   },
   // Delivery runs in a process of its own, or in a worker thread of `serve`.
-  deliver: { sees: 'all', packages: [/^node:(fs|path|os|timers\/promises|worker_threads)$/] },
+  deliver: { sees: 'all', packages: [/^node:(fs|path|os|timers\/promises|util|worker_threads|zlib)$/] },
   library: {
     sees: 'all',
     // Hooks that a file declares are commands, and the front matter of a page is YAML.
