@@ -62,7 +62,12 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     NO_COLOR: '1',
     SHELL: '/bin/bash',
     ...driver.environment(place, scenario),
-    ...scenario.environment,
+    ...Object.fromEntries(
+      Object.entries(scenario.environment ?? {}).map(([name, value]) => [
+        name,
+        value.replaceAll('$PORT', String(model.port)),
+      ]),
+    ),
   };
   const commands: Seen['commands'] = [];
   const otelHooks = async (words: string[], more: Record<string, string> = {}): Promise<Seen['commands'][number]> => {
