@@ -2,6 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
+import { spansToSend } from '../../src/telemetry/spans.ts';
 import { patient } from '../../src/transcripts/settlement.ts';
 import { START_MS } from '../play.ts';
 import { at, type House, openHouse, overwrite, rowsOf, short, tokensOf } from './house.ts';
@@ -133,6 +135,34 @@ describe('hooks and a transcript', () => {
     const sessions = house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []));
     expect(sessions).toMatchObject([{ calls: 2, input: 3_210 + 50, output: 19 }]);
     expect(house.spans().filter(span => span.kind === 'chat' && span.untold === 'compaction')).toHaveLength(1);
+  });
+
+  test('the rest of the totals is counted without a span if there were several compactions, and the cost as it is stated', () => {
+    const recent = { version: '2.1.327' };
+    house.hook(0, 'SessionStart', { source: 'startup' });
+    house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'x' });
+    house.hook(3, 'Stop', { prompt_id: 'p1' });
+    for (const start of [4, 6]) {
+      house.hook(start, 'PreCompact', { trigger: 'manual' });
+      house.hook(start + 1, 'PostCompact', { trigger: 'manual' });
+    }
+    house.hook(9, 'SessionEnd', { reason: 'other' });
+    const used = { inputTokens: 110, outputTokens: 27, cacheReadInputTokens: 3_000, cacheCreationInputTokens: 200 };
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1', 'x', recent),
+      rows.assistant(2, 'm1', rows.text('done'), 7, 'end_turn', recent),
+      { type: 'cost-state', sessionId: house.session, modelUsage: { 'claude-sonnet-5': { ...used, costUSD: 0.0417 } } },
+    );
+    house.round();
+    const spans = house.spans();
+    const sessions = spans.flatMap(span => (span.kind === 'session' ? [span.usage] : []));
+    expect(sessions).toMatchObject([{ calls: 1, input: 3_210 + 100, output: 27, costUsd: 0.0417 }]);
+    expect(spansToSend(spans, { turns: 'on' }).filter(({ kind }) => kind === 'chat')).toHaveLength(1);
+    const counted = incrementsOf([], spans, 'claude-code', () => true);
+    const sum = (metric: string): number =>
+      counted.reduce((all, each) => (each.metric === metric ? all + Number(each.value) : all), 0);
+    expect([sum('costReported'), sum('outputTokens')]).toEqual([0.0417, 27]);
   });
 
   test("the agent's version, which only rows state, is on their events and on their turn and session, also for late rows", () => {
