@@ -158,7 +158,7 @@ describe('hooks and a transcript', () => {
     const spans = house.spans();
     const sessions = spans.flatMap(span => (span.kind === 'session' ? [span.usage] : []));
     expect(sessions).toMatchObject([{ calls: 1, input: 3_210 + 100, output: 27, costUsd: 0.0417 }]);
-    expect(spansToSend(spans, { turns: 'on' }).filter(({ kind }) => kind === 'chat')).toHaveLength(1);
+    expect(spansToSend(spans, { turns: undefined }).filter(({ kind }) => kind === 'chat')).toHaveLength(1);
     const counted = incrementsOf([], spans, 'claude-code', () => true);
     const sum = (metric: string): number =>
       counted.reduce((all, each) => (each.metric === metric ? all + Number(each.value) : all), 0);

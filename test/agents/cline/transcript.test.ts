@@ -500,24 +500,15 @@ describe('the end of a run, which only the file beside the messages states', () 
   const roots = (house: House): unknown[] =>
     house.spans().flatMap(span => (span.kind === 'session' ? [[span.endReason, span.endMs - at(0)]] : []));
 
-  test('a round that began before the end leaves the turn to the next round', () => {
+  test.each([
+    ['a round that began before the end', 9_300, card(ended(9.5))],
+    ['a round that reads the file while it is written', 9_600, card(ended(9.5)).slice(0, 20)],
+  ])('%s leaves the turn to the next round', (_, after, written) => {
     const house = open();
     try {
-      writeFileSync(pathIn(house, '.json'), card(ended(9.5)));
-      const { waiting } = house.round({ nowMs: at(0) + 9_300, waits: patient });
+      writeFileSync(pathIn(house, '.json'), written);
+      const { waiting } = house.round({ nowMs: at(0) + after, waits: patient });
       expect(roots(house)).toEqual([]);
-      house.round({ nowMs: at(0) + 9_600, waits: patient, due: { waiting } });
-      expect(roots(house)).toEqual([['exit', 9_500]]);
-    } finally {
-      house.close();
-    }
-  });
-
-  test('a file that is just being written leaves the turn to the next round', () => {
-    const house = open();
-    try {
-      writeFileSync(pathIn(house, '.json'), card(ended(9.5)).slice(0, 20));
-      const { waiting } = house.round({ nowMs: at(0) + 9_600, waits: patient });
       writeFileSync(pathIn(house, '.json'), card(ended(9.5)));
       house.round({ nowMs: at(0) + 9_700, waits: patient, due: { waiting } });
       expect(roots(house)).toEqual([['exit', 9_500]]);
