@@ -248,6 +248,8 @@ const HEADERS: { [label: string]: string } = {
   agent_hooks_action_duration_ms: 'Duration',
   agent_hooks_decision_outcome: 'Decision',
   agent_hooks_decision_source: 'Decided by',
+  agent_hooks_decision_reason_type: 'Kind of reason',
+  agent_hooks_decision_scope: 'Settings',
   agent_hooks_event_type: 'Event',
   agent_hooks_mcp_server: 'MCP server',
   agent_hooks_pipeline_item: 'Item',

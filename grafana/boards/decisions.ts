@@ -14,6 +14,7 @@ import {
 } from '../queries.ts';
 
 const DECISIONS = 'agent_hooks_decisions_total';
+const DECIDER = 'agent_hooks_decision_source, agent_hooks_decision_reason_type';
 const OF_TOOL = 'gen_ai_tool_name=~"$tool"';
 
 export const decisions: Board = {
@@ -127,11 +128,12 @@ export const decisions: Board = {
         ranking(
           {
             title: 'Denied by tool',
-            question: 'What was denied, and by whom?',
+            question: 'What was denied, by whom, and for which kind of reason?',
+            note: 'The kind of reason is empty where the agent does not state it.',
             empty: 'No action was denied in this range.',
           },
           {
-            expr: `${whole(DECISIONS, 'job, gen_ai_tool_name, agent_hooks_decision_source', `${TOOL}${DENIED}`)} > 0`,
+            expr: `${whole(DECISIONS, `job, gen_ai_tool_name, ${DECIDER}`, `${TOOL}${DENIED}`)} > 0`,
             name: 'Denied',
           },
         ),
@@ -157,6 +159,8 @@ export const decisions: Board = {
           [
             'service_name',
             'agent_hooks_decision_source',
+            'agent_hooks_decision_reason_type',
+            'agent_hooks_decision_scope',
             'agent_hooks_risk_level',
             'Line',
             'session_id',

@@ -59,7 +59,8 @@ const common = {
   risk: { score: 65, level: 'high' as const, factors: ['DESTRUCTIVE_OP'] },
   closedBy: event,
 };
-const decision = { outcome: 'deny' as const, source: 'user' as const, basis: 'observed' as const };
+const origin = { source: 'user', basis: 'observed', reason: 'answer', scope: 'session', grant: 'once' } as const;
+const decision = { outcome: 'deny' as const, ...origin };
 
 const usage: Filled<Sums> = {
   calls: 12,
@@ -314,7 +315,7 @@ const facts: Filled<Facts> = {
   skill: 'custom',
   options,
   interrupted: false,
-  decision: { source: 'user', basis: 'observed' },
+  decision: origin,
   phase: 'before',
   path: 'src/clock.ts',
   command: 'git status',

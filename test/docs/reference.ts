@@ -280,6 +280,11 @@ const about: { readonly [name: string]: string } = {
   [ours.decisionSource]:
     'Source of the decision: `user`, `classifier`, `config`, `hook`, `mode`, `policy`, `sandbox` or `unknown`',
   [ours.decisionBasis]: '`observed`: the agent states it; `inferred`: it follows from the next events',
+  [ours.decisionReasonType]:
+    'Kind of reason, where the agent states it: `rule`, `mode`, `hook`, `classifier`, `subcommands`, `sandbox`, `answer` or `other`',
+  [ours.decisionScope]:
+    'Settings that hold the rule: `user`, `project`, `local`, `managed`, `flags`, `session` or `other`',
+  [ours.decisionGrant]: 'How long a permission holds: `once`, `session`, `always` or `other`',
   [ours.riskScore]:
     'Risk from 0 to 100, if the event states one or its action was judged (docs/risk.md); for a turn or session the highest of its actions',
   [ours.riskLevel]: '`low`, `medium`, `high` or `critical`',
