@@ -125,6 +125,8 @@ class TakenValues {
       if (value === undefined) continue;
       this.values[key] = value;
       this.origins[key] = 'default';
+      // A variable may come from a project, so a user's key in the file is not sent to an address of a variable.
+      if (isAddress(key) && typeof value === 'string') this.#addHost(key, value);
     }
   }
 
@@ -133,10 +135,14 @@ class TakenValues {
     for (const key of accepted) {
       const value = this.values[key];
       if (!isAddress(key) || typeof value !== 'string') continue;
-      const group = groupOf(key);
-      this.#hosts.set(group, (this.#hosts.get(group) ?? new Set()).add(new URL(value).origin));
+      this.#addHost(key, value);
     }
     for (const key of accepted) if (isCredential(key)) this.bound[key] = [...(this.#hosts.get(groupOf(key)) ?? [])];
+  }
+
+  #addHost(key: Key, address: string): void {
+    const group = groupOf(key);
+    this.#hosts.set(group, (this.#hosts.get(group) ?? new Set()).add(new URL(address).origin));
   }
 
   /** Returns the key, unless the value is bad. */

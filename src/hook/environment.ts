@@ -6,8 +6,13 @@
  * The names are short texts instead of a list, because a hook reads its whole program each time and seldom needs the
  * names.
  */
-const others =
-  'TRACEPARENT TRACESTATE BAGGAGE AGENT_HOOKS_LOG LANGFUSE_PUBLIC_KEY LANGFUSE_SECRET_KEY LANGFUSE_BASE_URL DD_SERVICE DD_ENV DD_AGENT_HOST';
+const others = `TRACEPARENT TRACESTATE BAGGAGE AGENT_HOOKS_LOG
+GRAFANA_CLOUD_OTLP_ENDPOINT GRAFANA_CLOUD_INSTANCE_ID GRAFANA_CLOUD_API_KEY
+LANGFUSE_PUBLIC_KEY LANGFUSE_SECRET_KEY LANGFUSE_BASE_URL LANGFUSE_HOST
+DD_API_KEY DD_SITE DD_SERVICE DD_ENV DD_AGENT_HOST
+HONEYCOMB_API_KEY HONEYCOMB_API_ENDPOINT HONEYCOMB_METRICS_DATASET NEW_RELIC_LICENSE_KEY DT_ENDPOINT DT_API_TOKEN
+AXIOM_TOKEN AXIOM_URL AXIOM_DATASET LANGSMITH_API_KEY LANGSMITH_ENDPOINT LANGSMITH_PROJECT
+PHOENIX_API_KEY PHOENIX_COLLECTOR_ENDPOINT`;
 const ofOtel = `
 SDK_DISABLED SERVICE_NAME RESOURCE_ATTRIBUTES ENTITIES LOG_LEVEL PROPAGATORS CONFIG_FILE EXPERIMENTAL_CONFIG_FILE
 TRACES_SAMPLER TRACES_SAMPLER_ARG TRACES_EXPORTER METRICS_EXPORTER LOGS_EXPORTER METRICS_EXEMPLAR_FILTER
@@ -23,7 +28,7 @@ const ofExporters = 'ENDPOINT HEADERS TIMEOUT PROTOCOL COMPRESSION CERTIFICATE C
 const ofProcessors = 'SCHEDULE_DELAY EXPORT_TIMEOUT MAX_QUEUE_SIZE MAX_EXPORT_BATCH_SIZE';
 
 export function travelling(): string[] {
-  const names = others.split(' ');
+  const names = others.split(/\s/);
   const add = (prefix: string, ends: string): void => {
     for (const end of ends.trim().split(/\s/)) names.push(`OTEL_${prefix}${end}`);
   };
@@ -37,13 +42,17 @@ export function travelling(): string[] {
  * The prefixes of our variable names, by their first letters. Building a pattern would cost more than the rest of this
  * function.
  */
-const starts: ReadonlyMap<string, string> = new Map([
-  ['O', 'OTEL_'],
-  ['T', 'TRACE'],
-  ['B', 'BAGG'],
-  ['A', 'AGENT_H'],
-  ['L', 'LANGF'],
-  ['D', 'DD_'],
+const starts: ReadonlyMap<string, readonly string[]> = new Map([
+  ['O', ['OTEL_']],
+  ['T', ['TRACE']],
+  ['B', ['BAGG']],
+  ['A', ['AGENT_H', 'AXIOM_']],
+  ['L', ['LANGF', 'LANGSM']],
+  ['D', ['DD_', 'DT_']],
+  ['G', ['GRAFANA_C']],
+  ['H', ['HONEYC']],
+  ['N', ['NEW_R']],
+  ['P', ['PHOENIX_']],
 ]);
 
 export function travellingFrom(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
@@ -53,7 +62,7 @@ export function travellingFrom(env: Readonly<Record<string, string | undefined>>
   // costs as much as a read.
   for (const name of Object.keys(env)) {
     const start = starts.get(name[0] ?? '');
-    const value = start !== undefined && name.startsWith(start) ? env[name] : undefined;
+    const value = start?.some(each => name.startsWith(each)) ? env[name] : undefined;
     if (!value) continue;
     listed ??= travelling();
     if (listed.includes(name)) found[name] = value;

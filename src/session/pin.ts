@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
 import { addressKeys, destinationsFor, keepsFromDestinations } from '../config/destinations.ts';
 import { type LoadedConfig, loadConfig } from '../config/files.ts';
+import { honouredVariables } from '../config/variables.ts';
 import { textInMode } from '../enrich/content.ts';
 import { keyed } from '../enrich/redact.ts';
 import type { ContentMode } from '../event/content-classes.ts';
@@ -53,7 +54,9 @@ export interface Pin {
   problems: Problem[];
 }
 
-const TELEMETRY = /^(OTEL_|LANGFUSE_|DD_|AGENT_HOOKS_LOG$)/;
+const TELEMETRY = /^(OTEL_|AGENT_HOOKS_LOG$)/;
+/** Variables of back ends, of which an agent's environment may have others than that of this process. */
+const isTelemetry = (name: string): boolean => TELEMETRY.test(name) || honouredVariables.includes(name);
 
 /** Pins a session. `wasUndecided`: a broken configuration kept the session from all destinations before. */
 export function pin(
@@ -95,8 +98,8 @@ function configFor(
   { header }: Pick<Fragment, 'header'>,
   where: Surroundings,
 ): { config: LoadedConfig; file: string | undefined; env: Surroundings['env'] } {
-  const given = Object.entries(header).filter(([name]) => TELEMETRY.test(name));
-  const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
+  const given = Object.entries(header).filter(([name]) => isTelemetry(name));
+  const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !isTelemetry(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
   // The flag of a hook comes from the user. The variable is checked when it is read, because a project may have set it.
   const { config: flag, OTEL_HOOKS_CONFIG: variable } = header;
