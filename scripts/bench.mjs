@@ -1,6 +1,6 @@
 /**
  * node scripts/bench.mjs [NAME [arguments]]: runs bench/NAME.ts, or all benchmarks that need no further programs, and
- * then prints each line about a gate again. Node 20 does not read TypeScript, so a benchmark is bundled first; packages
+ * then prints each line about a gate again. `compare COMMIT [NAME...]` compares with another commit. Node 20 does not read TypeScript, so a benchmark is bundled first; packages
  * stay outside the bundle, so that the benchmark runs the packages that npm installed.
  */
 import { spawn } from 'node:child_process';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
+import { compare } from './bench-compare.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'bench');
@@ -21,8 +22,9 @@ const names = (existsSync(folder) ? readdirSync(folder) : [])
 /** Benchmarks that need further programs: Docker, and back ends that run there. */
 const APART = ['stack'];
 const MEMORY = '/dev/shm';
+if (name === 'compare') process.exit(await compare(root, rest));
 if (name !== undefined && !names.includes(name)) {
-  console.error(`usage: npm run bench -- [${names.join('|')} [arguments]]`);
+  console.error(`usage: npm run bench -- [${['compare COMMIT', ...names].join('|')} [arguments]]`);
   process.exit(2);
 }
 process.exit(name === undefined ? await runAll() : await run(name, rest));
