@@ -180,7 +180,7 @@ A problem names each of these variables and says what to use.
 | --- | --- | --- |
 ${answeredVariables.map(answeredRow).join('\n')}
 
-\`OTEL_EXPORTER_OTLP_PROTOCOL=grpc\`, samplers that query a server (\`jaeger_remote\`, \`xray\`), the exporters \`prometheus\`, \`zipkin\` and
+Samplers that query a server (\`jaeger_remote\`, \`xray\`), the exporters \`prometheus\`, \`zipkin\` and
 \`jaeger\`, and propagators other than \`tracecontext\` have no effect either; the value of the layer below is used.
 `;
 }

@@ -1,7 +1,7 @@
 /** An OTLP/HTTP receiver for tests: keeps the requests, answers as the test states, and decodes the accepted bodies. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { gunzipSync } from 'node:zlib';
@@ -119,13 +119,23 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     else await pipeline(Readable.from(spread(body, everyMs)), response).catch(() => undefined);
   }
 
+  server.on('tlsClientError', () => undefined);
+  const { url, start, stop } = await listening(server, sockets, options.tls !== undefined);
+  return { url, requests, ...collectedIn(requests), stop, start, close: stop };
+}
+
+/** Starts the server at a port that stays free while it is stopped. */
+export async function listening(
+  server: Server,
+  sockets: Set<Socket>,
+  isSecure: boolean,
+): Promise<{ url: string; start(): Promise<void>; stop(): Promise<void> }> {
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     // In some tests the client closes the connection in the middle.
     socket.on('error', () => undefined);
   });
-  server.on('tlsClientError', () => undefined);
   const listen = (at: number): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject);
@@ -148,7 +158,11 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       port = nextPort();
     }
   }
+  return { url: `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`, start: () => listen(port), stop };
+}
 
+/** The items of requests that were answered with 2xx. */
+export function collectedIn(requests: readonly Received[]): Pick<Collector, 'spans' | 'records' | 'metrics'> {
   const collect = (signal: 'traces' | 'metrics' | 'logs', scopes: string, items: string): Collected[] =>
     requests
       .filter(request => request.signal === signal && request.status !== undefined && request.status < 300)
@@ -170,14 +184,9 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       });
 
   return {
-    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
-    requests,
     spans: () => collect('traces', 'scopeSpans', 'spans'),
     records: () => collect('logs', 'scopeLogs', 'logRecords'),
     metrics: () => collect('metrics', 'scopeMetrics', 'metrics'),
-    stop,
-    start: () => listen(port),
-    close: stop,
   };
 }
 

@@ -8,7 +8,7 @@ import { type Config, credentialKeys, exportersOf, type Sampler, shareIn, shownE
 import { alone, type NamedDestination, placed, placeOfKey } from './named-destinations.ts';
 import { decoded, parsePairs } from './pairs.ts';
 import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';
-import { type Key, type OtlpSignal, signals, type Values, wordsOf } from './schema.ts';
+import { type Key, type OtlpSignal, type Protocol, signals, type Values, wordsOf } from './schema.ts';
 
 /** The content of an outbox: OTLP requests by signal, or events as lines. */
 export type Signal = OtlpSignal | 'events';
@@ -57,7 +57,7 @@ export interface Target {
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
   gzip: boolean;
-  protocol: 'http/protobuf' | 'http/json';
+  protocol: Protocol;
   /** The types of events, if not all. */
   types?: readonly string[] | undefined;
   /** The file of the key with which requests are signed. */
@@ -65,7 +65,8 @@ export interface Target {
   tls: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined };
 }
 
-const LOCALHOST = 'http://localhost:4318';
+const localhost = (protocol: Protocol): string => `http://localhost:${protocol === 'grpc' ? GRPC_PORT : '4318'}`;
+const GRPC_PORT = '4317';
 
 export const providers: readonly Provider[] = ['otlp', 'console', 'file', ...presetNames];
 
@@ -138,9 +139,8 @@ function shortForm(config: Config): { destinations: Destination[]; problems: Pro
 
   if (named.has('otlp')) {
     const targets = otlpTargets(config, problems);
-    const own = targets.traces?.url ?? targets.metrics?.url ?? targets.logs?.url;
-    const base = baseOf(values)?.base ?? (hasOwnEndpoint(values) ? own : undefined);
-    add('otlp', shownEndpoint(base ?? LOCALHOST), targets);
+    const base = baseOf(values)?.base ?? (hasOwnEndpoint(values) ? ownAddress(targets) : undefined);
+    add('otlp', shownEndpoint(base ?? localhost(protocolOf(values, 'traces'))), targets);
   }
   for (const name of presetNames) {
     if (!named.has(name)) continue;
@@ -294,7 +294,16 @@ const hasOwnEndpoint = (values: Values): boolean =>
   signals.some(signal => values[`otlp.${signal}_endpoint`] !== undefined);
 const hasEndpoint = (values: Values): boolean => values['otlp.endpoint'] !== undefined || hasOwnEndpoint(values);
 
+const protocolOf = (values: Values, signal: OtlpSignal): Protocol =>
+  values[`otlp.${signal}_protocol`] ?? values['otlp.protocol'] ?? 'http/protobuf';
+
 type Targets = { -readonly [S in Signal]?: Target };
+
+/** The address of the first signal, for people. The path of a service of gRPC is not configured, so it is left out. */
+function ownAddress(targets: Targets): string | undefined {
+  const { url, protocol } = targets.traces ?? targets.metrics ?? targets.logs ?? {};
+  return url !== undefined && protocol === 'grpc' ? new URL('/', url).href : url;
+}
 
 function otlpTargets(config: Config, problems: Problem[]): Targets {
   const { values, origins } = config;
@@ -303,9 +312,6 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
   if (general?.signalPath) {
     const endpoint = shownEndpoint(values['otlp.endpoint'] ?? '');
     problems.push({ code: 'endpoint-signal-path', endpoint, used: shownEndpoint(general.base), from: origin });
-  }
-  if (general && new URL(general.base).port === '4317') {
-    problems.push({ code: 'endpoint-grpc-port', endpoint: shownEndpoint(general.base), from: origin });
   }
   const isMistaken = config.problems.some(each => each.code === 'config-value' && each.key === 'otlp.endpoint');
   const targets: Targets = {};
@@ -317,17 +323,45 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
     // If only one signal has an address, the standard sends the others to localhost. There they would wait for ever, so
     // their exporters must be named. An invalid address counts as an address of its signal.
     const isMeant = hasEndpoint(values) && exporters === undefined;
-    const fallback = isMeant || isMistaken ? undefined : LOCALHOST;
-    const base = general?.base ?? fallback;
-    const address = own === undefined ? (base === undefined ? undefined : signalUrl(base, signal)) : new URL(own).href;
-    if (address === undefined) without.push(signal);
-    else targets[signal] = otlpTarget(config, signal, address, problems);
+    const protocol = protocolOf(values, signal);
+    const fallback = isMeant || isMistaken ? undefined : localhost(protocol);
+    const base = own ?? general?.base ?? fallback;
+    if (base === undefined) {
+      without.push(signal);
+      continue;
+    }
+    const from = own === undefined ? origin : (origins[`otlp.${signal}_endpoint`] ?? 'default');
+    addressProblems(base, { from, isGrpc: protocol === 'grpc', isOwn: own !== undefined }, problems);
+    const isWhole = own !== undefined && protocol !== 'grpc';
+    targets[signal] = otlpTarget(
+      config,
+      signal,
+      isWhole ? new URL(own).href : signalUrl(base, signal, protocol),
+      problems,
+    );
   }
   if (without.length > 0) {
     const key = `otlp.endpoint or ${without.map(signal => `otlp.${signal}_endpoint`).join(' and ')}`;
     problems.push({ code: 'endpoint-missing', signals: without, key });
   }
   return targets;
+}
+
+/** The port or the path of an address contradicts the protocol. */
+function addressProblems(
+  base: string,
+  { from, isGrpc, isOwn }: { from: string; isGrpc: boolean; isOwn: boolean },
+  problems: Problem[],
+): void {
+  const { port, pathname } = new URL(base);
+  const endpoint = shownEndpoint(base);
+  if (!isGrpc && !isOwn && port === GRPC_PORT) push({ code: 'endpoint-grpc-port', endpoint, from });
+  if (isGrpc && pathname !== '/')
+    push({ code: 'endpoint-grpc-path', endpoint, used: new URL('/', endpoint).origin, from });
+
+  function push(problem: Problem): void {
+    if (!problems.some(each => JSON.stringify(each) === JSON.stringify(problem))) problems.push(problem);
+  }
 }
 
 function presetTargets(config: Config, name: PresetName, problems: Problem[]): Targets {
@@ -382,7 +416,14 @@ function baseOf(values: Values): { base: string; signalPath: boolean } | undefin
   return { base: url.href, signalPath };
 }
 
-function signalUrl(base: string, signal: OtlpSignal): string {
+const services: { readonly [S in OtlpSignal]: string } = {
+  traces: 'trace.v1.TraceService',
+  metrics: 'metrics.v1.MetricsService',
+  logs: 'logs.v1.LogsService',
+};
+
+function signalUrl(base: string, signal: OtlpSignal, protocol: Protocol): string {
+  if (protocol === 'grpc') return new URL(`/opentelemetry.proto.collector.${services[signal]}/Export`, base).href;
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/${signal}`;
   return url.href;
@@ -391,12 +432,11 @@ function signalUrl(base: string, signal: OtlpSignal): string {
 function otlpTarget(config: Config, signal: OtlpSignal, address: string, problems: Problem[]): Target {
   const { values } = config;
   const url = new URL(address);
+  const protocol = protocolOf(values, signal);
   const allowed = new Map(credentialKeys(signal).map(key => [key, isAllowed(config, key, url, problems)]));
-  const headers = {
-    ...authorizationOf(url),
-    ...(allowed.get('otlp.headers') ? headersOf(config, 'otlp.headers', problems) : {}),
-    ...(allowed.get(`otlp.${signal}_headers`) ? headersOf(config, `otlp.${signal}_headers`, problems) : {}),
-  };
+  const given = (key: Key): Record<string, string> =>
+    allowed.get(key) ? headersOf(config, key, problems, protocol === 'grpc') : {};
+  const headers = { ...authorizationOf(url), ...given('otlp.headers'), ...given(`otlp.${signal}_headers`) };
   const pick = (key: 'client_certificate' | 'client_key'): string | undefined =>
     (allowed.get(`otlp.${signal}_${key}`) ? values[`otlp.${signal}_${key}`] : undefined) ??
     (allowed.get(`otlp.${key}`) ? values[`otlp.${key}`] : undefined);
@@ -405,7 +445,7 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
     headers,
     timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
     gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
-    protocol: values[`otlp.${signal}_protocol`] ?? values['otlp.protocol'] ?? 'http/protobuf',
+    protocol,
     tls: {
       ca: values[`otlp.${signal}_certificate`] ?? values['otlp.certificate'],
       cert: pick('client_certificate'),
@@ -460,12 +500,12 @@ function authorizationOf(url: URL): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(pair, 'utf8').toString('base64')}` };
 }
 
-function headersOf({ values, origins }: Config, key: Key, problems: Problem[]): Record<string, string> {
+function headersOf({ values, origins }: Config, key: Key, problems: Problem[], isGrpc = false): Record<string, string> {
   const value = values[key];
   const pairs = typeof value === 'string' ? parsePairs(value) : value;
   const headers: Record<string, string> = {};
   for (const [name, text] of Object.entries(pairs ?? {})) {
-    const why = badHeader(name, text);
+    const why = badHeader(name, text, isGrpc);
     // Names are not case-sensitive. In lower case, a later one replaces an earlier one.
     if (why === undefined) headers[name.toLowerCase()] = text;
     else {
@@ -490,8 +530,12 @@ function headersOf({ values, origins }: Config, key: Key, problems: Problem[]): 
  */
 const ownHeaders = ['host', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'connection'];
 
-function badHeader(name: string, value: string): string | undefined {
+/** HTTP/2 has no such header, or gRPC gives it a meaning. */
+const notOverGrpc = /^(grpc-.*|te|upgrade|keep-alive|proxy-connection|http2-settings)$/i;
+
+function badHeader(name: string, value: string, isGrpc = false): string | undefined {
   if (ownHeaders.includes(name.toLowerCase())) return 'otel-hooks sets itself';
+  if (isGrpc && notOverGrpc.test(name)) return 'gRPC does not allow';
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);

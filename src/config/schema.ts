@@ -95,8 +95,8 @@ export type OtlpSignal = (typeof signals)[number];
 
 const ownPattern = z.string().min(1).max(2_000);
 
-const protocols = ['http/protobuf', 'http/json'] as const;
-type Protocol = (typeof protocols)[number];
+const protocols = ['http/protobuf', 'http/json', 'grpc'] as const;
+export type Protocol = (typeof protocols)[number];
 const compressions = ['gzip', 'none'] as const;
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
 export const destinationProviders = ['otlp', 'console', 'file', ...presetNames] as const;
@@ -113,7 +113,7 @@ const samplers = [
 const of = (signal: OtlpSignal): string => `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_`;
 const endpointOf = (signal: OtlpSignal) =>
   setting(address, {
-    about: `Address for ${signal}, used unchanged (nothing is appended).`,
+    about: `Address for ${signal}, used unchanged (nothing is appended). Over gRPC, it has no path.`,
     text: 'text',
     variables: [`${of(signal)}ENDPOINT`],
   });
@@ -231,19 +231,21 @@ const single = {
   }),
   'otlp.endpoint': setting(address, {
     about:
-      'Base address of an OTLP/HTTP receiver; `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. ' +
-      'With provider `otlp` and no endpoint at all: `http://localhost:4318`.',
+      'Base address of an OTLP receiver. Over HTTP, `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended; over gRPC, the address has no path. ' +
+      'With provider `otlp` and no endpoint at all: `http://localhost:4318`, over gRPC `http://localhost:4317`.',
     text: 'text',
     variables: ['OTEL_EXPORTER_OTLP_ENDPOINT'],
   }),
   'otlp.headers': setting(pairs, {
-    about: 'Headers of the requests, as `name=value,name=value` with percent-encoding, or as an object.',
+    about:
+      'Headers of the requests, or metadata over gRPC, as `name=value,name=value` with percent-encoding, or as an object.',
     text: 'pairs',
     secret: true,
     variables: ['OTEL_EXPORTER_OTLP_HEADERS'],
   }),
   'otlp.protocol': setting<Protocol>(z.enum(protocols), {
-    about: 'Encoding of bodies.',
+    about:
+      'Protocol and encoding: `http/protobuf`, `http/json`, or `grpc`, for which collectors usually listen on port 4317.',
     text: 'word',
     default: 'http/protobuf',
     variables: ['OTEL_EXPORTER_OTLP_PROTOCOL'],

@@ -94,10 +94,6 @@ const special: { [variable: string]: (text: string, key: Key) => Reading } = {
     }
     return { value: names.includes('tracecontext') ? 'link' : 'ignore' };
   },
-  OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
-  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: protocol,
-  OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: protocol,
   OTEL_TRACES_EXPORTER: exporter,
   OTEL_METRICS_EXPORTER: exporter,
   OTEL_LOGS_EXPORTER: exporter,
@@ -111,12 +107,6 @@ function messageContent(text: string, key: Key): Reading {
   const place = word === 'true' ? 'both' : own(places, word);
   if (place === undefined) return { bad: 'is not true, false, span_only, event_only, span_and_event or no_content' };
   return { value: key === 'content.on' ? place : 'redacted' };
-}
-
-function protocol(text: string): Reading {
-  return text.toLowerCase() === 'grpc'
-    ? { bad: 'is not spoken by otel-hooks, which posts over HTTP (port 4318 of a collector)' }
-    : { value: text.toLowerCase() };
 }
 
 function exporter(text: string): Reading {
@@ -136,6 +126,10 @@ interface Answer {
 
 const outbox = 'bodies wait on disk and leave when a round ends, not by a timer or from a queue in memory';
 const noTimer: Answer = { why: outbox, instead: 'unset it; nothing waits for it.' };
+const scheme: Answer = {
+  why: 'the scheme of an address decides whether TLS is used',
+  instead: 'write http:// or https:// in the address.',
+};
 const noFile: Answer = {
   why: 'otel-hooks does not read declarative configuration files, and the other OTEL_* variables stay in force',
   instead: 'put the settings into the config file of otel-hooks; `otel-hooks config --schema` lists them.',
@@ -145,6 +139,10 @@ const answered: { readonly [variable: string]: Answer } = {
   OTEL_CONFIG_FILE: noFile,
   OTEL_EXPERIMENTAL_CONFIG_FILE: noFile,
   OTEL_ENTITIES: { why: 'entities are not supported', instead: 'use OTEL_RESOURCE_ATTRIBUTES.' },
+  OTEL_EXPORTER_OTLP_INSECURE: scheme,
+  OTEL_EXPORTER_OTLP_TRACES_INSECURE: scheme,
+  OTEL_EXPORTER_OTLP_METRICS_INSECURE: scheme,
+  OTEL_EXPORTER_OTLP_LOGS_INSECURE: scheme,
   OTEL_BSP_SCHEDULE_DELAY: noTimer,
   OTEL_BSP_EXPORT_TIMEOUT: { why: outbox, instead: 'use OTEL_EXPORTER_OTLP_TRACES_TIMEOUT.' },
   OTEL_BSP_MAX_QUEUE_SIZE: noTimer,

@@ -2,9 +2,10 @@
 import { type Destination, openingKeys } from '../config/destinations.ts';
 import type { Proxies } from '../config/proxies.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
-import { isOfTls, type Problem } from '../problems/problem.ts';
-import { type Answer, createHttpTransport } from '../ship/transport.ts';
-import { verdictOf } from '../ship/verdict.ts';
+import { isOfGrpc, isOfTls, type Problem } from '../problems/problem.ts';
+import type { Answer } from '../ship/answer.ts';
+import { createHttpTransport } from '../ship/transport.ts';
+import { statusOf, verdictOf } from '../ship/verdict.ts';
 import { ask } from './ask.ts';
 import { type Finding, fine, problem, unknown } from './finding.ts';
 import type { Synthetic } from './synthetic.ts';
@@ -52,7 +53,7 @@ export async function sendTo(destination: Destination, { synthetic, proxies, now
     }
     const findings = problems.map(each => problem('endpoint', of, each));
     if (taken.length > 0) findings.unshift(fine('endpoint', of, `${endpoint} took ${listed(taken)}.`));
-    if (answers.some(([, answer]) => 'status' in answer))
+    if (answers.some(([signal, answer]) => 'status' in answer && destination.signals[signal]?.protocol !== 'grpc'))
       findings.push(...(await skew(destination, of, { proxies, now })));
     return { findings, taken };
   } finally {
@@ -113,12 +114,13 @@ function problemOf(answer: Answer, { endpoint, url, signal, destination }: Where
       : { code: 'delivery-endpoint', endpoint, signal, status: verdict.status };
   }
   if (verdict.kind === 'refused')
-    return { code: 'endpoint-refuses', endpoint, signal, status: Number(verdict.reason) || 0 };
+    return { code: 'endpoint-refuses', endpoint, signal, status: statusOf(verdict.reason) };
   return unreachable(verdict.why, endpoint, new URL(url));
 }
 
 /** Returns the most likely cause of a failed connection. */
 function unreachable(why: string, endpoint: string, url: URL): Problem {
+  if (isOfGrpc(why)) return { code: 'endpoint-protocol', endpoint, why };
   if (isOfTls(why)) return { code: 'endpoint-tls', endpoint, why };
   // A gRPC server answers with HTTP/2 frames or closes the connection.
   if (why.startsWith('HPE_') || ((why === 'ECONNRESET' || why === 'EPIPE') && url.port === '4317')) {

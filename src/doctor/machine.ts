@@ -12,7 +12,8 @@ import { isTrustedOwner } from '../lib/trusted-owner.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Problem } from '../problems/problem.ts';
 import { isPythonProgram } from '../python/program.ts';
-import { type Finding, fine, problem } from './finding.ts';
+import { applySetup, planConfig } from '../setup/setup.ts';
+import { type Finding, fine, type Mend, problem } from './finding.ts';
 
 export interface Machine {
   env: Readonly<Record<string, string | undefined>>;
@@ -69,9 +70,11 @@ function realOf(path: string): string | undefined {
   }
 }
 
-function configFindings({ config, named, env }: Machine): Finding[] {
+function configFindings({ config, named, env, data }: Machine): Finding[] {
   const { destinations, problems } = destinationsInUse(config, named);
-  const found = [...config.problems, ...problems].map(each => problem('configuration', undefined, each));
+  const found = [...config.problems, ...problems].map(each =>
+    problem('configuration', undefined, each, protocolMend(each, config, data)),
+  );
   const origins = Object.entries(config.origins)
     .filter(([key, origin]) => origin !== 'default' && /^provider$|endpoint$|base_url$/.test(key))
     .map(([key, origin]) => `${key} from ${origin}`);
@@ -89,6 +92,22 @@ function configFindings({ config, named, env }: Machine): Finding[] {
       next: 'set otlp.endpoint there, for example to http://127.0.0.1:4318.',
     },
   ];
+}
+
+/** The address of the user's file has the port of gRPC: the protocol becomes gRPC. */
+function protocolMend(found: Problem, { globalFile, origins }: LoadedConfig, data: string): Mend | undefined {
+  const isOurs = found.code === 'endpoint-grpc-port' && found.from === 'global file';
+  const { 'otlp.protocol': origin = 'default' } = origins;
+  // A protocol of the environment would still override that of the file.
+  if (!isOurs || (origin !== 'default' && origin !== 'global file')) return undefined;
+  return {
+    diffs: [`${globalFile}: otlp.protocol = grpc\n`],
+    apply: () => {
+      const planned = planConfig(globalFile, [[['otlp', 'protocol'], 'grpc']], data);
+      const done = planned.ok ? applySetup(planned.plan) : planned;
+      return done.ok ? undefined : done.problem;
+    },
+  };
 }
 
 function factsOfPath(path: string): fs.Stats | undefined {

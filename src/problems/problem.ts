@@ -1,3 +1,4 @@
+import { shownStatus } from '../lib/grpc-codes.ts';
 import { own } from '../lib/read.ts';
 import { INSTALL_COMMAND, UPDATE } from './install.ts';
 
@@ -26,6 +27,7 @@ export type Problem =
   | { code: 'provider-incomplete'; provider: string; key: string }
   | { code: 'endpoint-signal-path'; endpoint: string; used: string; from: string }
   | { code: 'endpoint-grpc-port'; endpoint: string; from: string }
+  | { code: 'endpoint-grpc-path'; endpoint: string; used: string; from: string }
   | { code: 'endpoint-cleartext'; endpoint: string }
   | { code: 'endpoint-unsigned'; endpoint: string }
   | { code: 'endpoint-missing'; signals: readonly string[]; key: string }
@@ -113,7 +115,7 @@ const ofPin: ReadonlySet<Problem['code']> = new Set([
   ...(['config-unreadable', 'config-json', 'config-value', 'config-key', 'config-keys', 'config-untrusted'] as const),
   ...(['config-place', 'config-owner', 'session-silenced', 'variable-unsupported', 'variable-unknown'] as const),
   ...(['provider-unknown', 'provider-not-configured', 'provider-incomplete', 'credentials-withheld'] as const),
-  ...(['endpoint-signal-path', 'endpoint-grpc-port', 'endpoint-missing'] as const),
+  ...(['endpoint-signal-path', 'endpoint-grpc-port', 'endpoint-grpc-path', 'endpoint-missing'] as const),
 ]);
 export const isOfPin = ({ code }: Problem): boolean => ofPin.has(code);
 
@@ -259,8 +261,16 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: 'run `otel-hooks signing-key`, set `hooks.sign_key` to the file that it names, and give the receiver the public part.',
   }),
   'endpoint-grpc-port': ({ endpoint, from }) => ({
-    what: `${from}: ${endpoint} has the port of OTLP over gRPC, which otel-hooks does not support; it sends there nevertheless.`,
-    next: 'use the HTTP port, usually 4318.',
+    what: `${from}: ${endpoint} has the port of OTLP over gRPC, but the protocol is HTTP; it sends there nevertheless.`,
+    next: `${
+      from === 'global file'
+        ? 'run `otel-hooks doctor --fix`, which sets otlp.protocol to grpc'
+        : `set ${from.startsWith('environment ') ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : 'otlp.protocol'} to grpc`
+    }; or use the HTTP port, usually 4318.`,
+  }),
+  'endpoint-grpc-path': ({ endpoint, used, from }) => ({
+    what: `${from}: addresses of OTLP over gRPC have no path; data is sent to ${used}, not to ${endpoint}.`,
+    next: `set it to ${used}; or set otlp.protocol to http/protobuf, if the path is right.`,
   }),
   'endpoint-missing': ({ signals, key }) => ({
     what: `only some signals have an endpoint; ${signals.join(' and ')} are not sent.`,
@@ -275,11 +285,11 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'check the address, and that the collector runs.'} Then \`otel-hooks deliver\`.`,
   }),
   'delivery-refused': ({ endpoint, status, keys }) => ({
-    what: `${endpoint} refuses our credentials (${status}); its data is kept.`,
+    what: `${endpoint} refuses our credentials (${shownStatus(status)}); its data is kept.`,
     next: `correct ${keys.join(' or ')}, then \`otel-hooks deliver\`.`,
   }),
   'delivery-endpoint': ({ endpoint, signal, status }) => ({
-    what: `${endpoint} does not accept ${signal} (${status}); they are kept. Redirects are not followed.`,
+    what: `${endpoint} does not accept ${signal} (${shownStatus(status)}); they are kept. Redirects are not followed.`,
     next: `correct the endpoint, then \`otel-hooks deliver\`; or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks destinations drop ${endpoint}\` for the waiting data.`,
   }),
   'delivery-rejected': ({ endpoint, signal, reason, items }) => ({
@@ -430,12 +440,14 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: mendAddress(why) ?? 'check the certificates that otlp.certificate and otlp.client_certificate name.',
   }),
   'endpoint-protocol': ({ endpoint, why }) => ({
-    what: `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC behaves in this way. Nothing was sent.`,
-    next: 'use the HTTP port, usually 4318.',
+    what: isOfGrpc(why)
+      ? `${endpoint} does not speak gRPC (${why}). Nothing was sent.`
+      : `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC behaves in this way. Nothing was sent.`,
+    next: mendAddress(why) ?? USE_GRPC,
   }),
   'endpoint-refuses': ({ endpoint, signal, status }) => ({
-    what: `${endpoint} refuses ${signal} (${status}).`,
-    next: 'find the program that listens there, and read its log; OTLP receivers answer 200.',
+    what: `${endpoint} refuses ${signal} (${shownStatus(status)}).`,
+    next: `find the program that listens there, and read its log; OTLP receivers answer ${shownStatus(status < 100 ? 0 : 200)}.`,
   }),
   'clock-skew': ({ endpoint, seconds }) => ({
     what: `the clock here is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} that of ${endpoint}; back ends hide or refuse data whose time is far from theirs.`,
@@ -503,6 +515,11 @@ const unusable: Readonly<Record<string, (folder: string) => string>> = {
 const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS file )/;
 export const isOfTls = (why: string): boolean => TLS.test(why);
 
+/** Failures of src/ship/grpc.ts: the server speaks another protocol. */
+export const isOfGrpc = (why: string): boolean =>
+  /^(ERR_NO_HTTP2|ERR_NO_GRPC|ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL)\b/.test(why);
+const USE_GRPC = 'set otlp.protocol to grpc, or use the HTTP port, usually 4318.';
+
 /** For destinations that are files. */
 const mendPlace = (endpoint: string): string | undefined =>
   URL.canParse(endpoint) ? undefined : 'check that a plain file can be written there.';
@@ -514,10 +531,15 @@ function mendAddress(why: string): string | undefined {
   if (why.startsWith('TLS file '))
     return 'check that it exists, that it can be read, and that it is a PEM file: otlp.certificate, otlp.client_certificate and otlp.client_key name such files.';
   if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// instead of http://.';
-  if (why === 'EPROTO') return 'if it does not speak TLS, write http:// instead of https://.';
+  if (isOfGrpc(why))
+    return 'use the port of OTLP over gRPC, usually 4317, and https:// if it speaks TLS; or set otlp.protocol to http/protobuf.';
+  if (why === 'EPROTO' || why === 'ERR_SSL_WRONG_VERSION_NUMBER')
+    return 'if it does not speak TLS, write http:// instead of https://.';
+  if (why.endsWith('_CERTIFICATE_REQUIRED'))
+    return 'it expects a certificate of the client: set otlp.client_certificate and otlp.client_key.';
   if (isOfTls(why))
     return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';
-  if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC behaves in this way: use the HTTP port, usually 4318.';
+  if (why.startsWith('HPE_')) return `a port of OTLP over gRPC behaves in this way: ${USE_GRPC}`;
   return own(reachable, why);
 }
 
@@ -532,7 +554,8 @@ function mendProxy(why: string): string {
 }
 
 const reachable: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'no program listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
+  ECONNREFUSED:
+    'no program listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318, over gRPC 4317).',
   ENOTFOUND: 'there is no such host: correct the name.',
   EAI_AGAIN: 'names cannot be resolved at the moment: check the network.',
   ECONNRESET:

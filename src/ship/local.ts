@@ -17,7 +17,8 @@ import { dirname } from 'node:path';
 import type { Signal } from '../config/destinations.ts';
 import { makePath } from '../lib/make-path.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
-import type { Answer, Transport } from './transport.ts';
+import type { Answer } from './answer.ts';
+import type { Transport } from './transport.ts';
 
 /** Provider `file` writes each body as one line of OTLP/JSON. For the Agent Hooks log, the body already has lines. */
 export const appendToFile =

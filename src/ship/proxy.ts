@@ -31,6 +31,8 @@ export interface ProxyOptions {
   /** For the connection to a proxy with TLS. */
   tls: ConnectionOptions;
   timeoutMs: number;
+  /** The server may speak first, as in HTTP/2 without TLS. Otherwise such bytes are not from the server. */
+  isServerFirst?: boolean;
 }
 
 /** The options of a request in the absolute form. The proxy reads the address of the server from the path. */
@@ -70,7 +72,11 @@ export class TunnelAgent extends https.Agent {
 }
 
 /** Resolves to a connection to the server. Rejects with a ProxyFailure. */
-export function openTunnel(host: string, port: number, { proxy, tls, timeoutMs }: ProxyOptions): Promise<Socket> {
+export function openTunnel(
+  host: string,
+  port: number,
+  { proxy, tls, timeoutMs, isServerFirst = false }: ProxyOptions,
+): Promise<Socket> {
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => reject(new ProxyFailure(proxy, why));
@@ -89,7 +95,8 @@ export function openTunnel(host: string, port: number, { proxy, tls, timeoutMs }
     request.on('connect', (response, socket, head) => {
       clearTimeout(timer);
       const status = response.statusCode ?? 0;
-      if (status >= 200 && status < 300 && head.length === 0) {
+      if (status >= 200 && status < 300 && (head.length === 0 || isServerFirst)) {
+        if (head.length > 0) socket.unshift(head);
         resolve(socket);
         return;
       }

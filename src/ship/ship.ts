@@ -36,7 +36,7 @@ import {
 import { countItems } from './otlp-body.ts';
 import { heirOf, isRefusingMetrics, type LaneOf, type Standing, shipProblems, signalsOf, waitMs } from './standing.ts';
 import type { Transport } from './transport.ts';
-import { type Verdict, verdictOf } from './verdict.ts';
+import { isTooLarge, type Verdict, verdictOf } from './verdict.ts';
 
 /** The part of the store that the shipper uses. */
 export interface ShipStore {
@@ -297,7 +297,7 @@ class Line {
       const verdict = verdictOf(await turn.transport(destination, signal, body), clock());
       if (verdict.kind === 'retry' || verdict.kind === 'pause') return this.wait(of, verdict);
       const items = countItems(body) ?? 1;
-      if (verdict.kind === 'refused' && verdict.reason === '413' && items > 1) {
+      if (verdict.kind === 'refused' && isTooLarge(verdict.reason) && items > 1) {
         waiting.unshift(...cutInHalf(signal, body, items));
         continue;
       }

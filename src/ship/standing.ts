@@ -7,7 +7,7 @@
 import { type Destination, openingKeys, type Signal, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';
 import type { Problem } from '../problems/problem.ts';
-import { LONGEST_WAIT_MS } from './verdict.ts';
+import { isMisplaced, LONGEST_WAIT_MS } from './verdict.ts';
 
 export interface Standing {
   readonly v: 1;
@@ -22,6 +22,7 @@ export interface Standing {
 }
 
 interface Pause {
+  /** Of HTTP, or a code of gRPC, which is below 100. */
   status: number;
   untilMs: number;
   /** The stamp of the named destination that refused. The pause ends when its address or its credentials change. */
@@ -253,7 +254,6 @@ function laneProblems({ failures, refused, why }: Lane, endpoint: string, signal
     return [{ code: 'delivery-all-refused', endpoint, signal, reason: why, items: refused }];
   if (failures === 0) return [];
   const status = Number(why);
-  const isMisplaced = status === 404 || status === 405 || (status >= 300 && status < 400);
-  if (isMisplaced) return [{ code: 'delivery-endpoint', endpoint, signal, status }];
+  if (isMisplaced(status)) return [{ code: 'delivery-endpoint', endpoint, signal, status }];
   return [{ code: 'delivery-failing', endpoint, signal, why, failures }];
 }

@@ -1,5 +1,6 @@
 /**
- * Sends one body with one POST: to an OTLP/HTTP receiver, or as lines of events to an Agent Hooks receiver.
+ * Sends one body with one POST: to an OTLP/HTTP receiver, or as lines of events to an Agent Hooks receiver. grpc.ts
+ * sends the bodies for OTLP/gRPC receivers.
  *
  * It never follows a redirect (credentials go only to the configured host), never reads more than 4 MiB of an answer
  * after decompression (the limit of the protocol), never waits longer than the time limit, and never sends a body in
@@ -7,22 +8,16 @@
  */
 import type * as http from 'node:http';
 import { promisify } from 'node:util';
-import { gunzip, gzip, inflate } from 'node:zlib';
+import { gzip } from 'node:zlib';
 import type { Destination, Signal, Target } from '../config/destinations.ts';
 import type { Proxies } from '../config/proxies.ts';
 import { SIGNATURE, signDetached, signingKey } from '../lib/jws.ts';
 import { readPrivate } from '../lib/private-file.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
+import { type Answer, decompressed, LARGEST_ANSWER_BYTES } from './answer.ts';
+import { createGrpcTransport, type Pings } from './grpc.ts';
 import { codeOf, createWays, failureOf, NoWay, refusalOf, requestOn, type Way } from './ways.ts';
-
-/**
- * An HTTP answer, or the reason why there is none. `body` is undefined if it is too large, incomplete, or does not
- * match its headers.
- */
-export type Answer =
-  | { status: number; retryAfter?: string | undefined; isJson?: boolean | undefined; body: Uint8Array | undefined }
-  | { failure: string };
 
 /** Never rejects: every failure is an answer. */
 export type Transport = (destination: Destination, signal: Signal, body: Uint8Array) => Promise<Answer>;
@@ -33,15 +28,16 @@ export interface HttpTransport {
   close(): void;
 }
 
-const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 const LEVEL_1 = { level: 1 };
 
-export function createHttpTransport(findProxies?: () => Proxies): HttpTransport {
+export function createHttpTransport(findProxies?: () => Proxies, pings?: Pings): HttpTransport {
   const ways = createWays(findProxies);
+  const grpc = createGrpcTransport(ways, pings);
 
   async function send(destination: Destination, signal: Signal, body: Uint8Array): Promise<Answer> {
     const target = destination.signals[signal];
     if (target?.url === undefined) return { failure: 'no address' };
+    if (target.protocol === 'grpc') return grpc.send({ ...target, url: target.url }, body, userAgentOf(target));
     const plain = signal !== 'events' && target.protocol === 'http/json' ? jsonOf(signal, body) : body;
     // The same answer as from a receiver that cannot parse the body.
     if (plain === undefined) return { status: 400, body: new Uint8Array() };
@@ -65,7 +61,13 @@ export function createHttpTransport(findProxies?: () => Proxies): HttpTransport 
     return first.isStale ? (await post(way, target, headers, payload)).answer : first.answer;
   }
 
-  return { send, close: ways.close };
+  return {
+    send,
+    close() {
+      ways.close();
+      grpc.close();
+    },
+  };
 }
 
 export function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {
@@ -108,7 +110,7 @@ function post(way: Way, target: Target, headers: http.OutgoingHttpHeaders, paylo
         ...headers,
         'content-length': payload.length,
         ...(target.gzip ? { 'content-encoding': 'gzip' } : {}),
-        'user-agent': userAgent(target.headers['user-agent']),
+        'user-agent': userAgentOf(target),
       });
     } catch (error) {
       fail(codeOf(error));
@@ -147,10 +149,12 @@ function wantsTls(answer: Answer): boolean {
 }
 
 /** Returns the user agent. The protocol requires the name of a distribution before ours. */
-const userAgent = (given: string | undefined): string =>
-  given === undefined ? `otel-hooks/${VERSION}` : `${given} otel-hooks/${VERSION}`;
+function userAgentOf({ headers }: Target): string {
+  const given = headers['user-agent'];
+  return given === undefined ? `otel-hooks/${VERSION}` : `${given} otel-hooks/${VERSION}`;
+}
 
-type Head = Pick<Exclude<Answer, { failure: string }>, 'status' | 'retryAfter' | 'isJson'>;
+type Head = Omit<Extract<Answer, { status: number }>, 'body'>;
 
 const headOf = ({ statusCode, headers }: http.IncomingMessage): Head => ({
   status: statusCode ?? 0,
@@ -168,16 +172,4 @@ async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
   }
   const body = await decompressed(Buffer.concat(parts), response.headers['content-encoding']);
   return { ...headOf(response), body };
-}
-
-async function decompressed(body: Buffer, encoding: string | undefined): Promise<Buffer | undefined> {
-  const limit = { maxOutputLength: LARGEST_ANSWER_BYTES };
-  try {
-    if (encoding === 'gzip') return await promisify(gunzip)(body, limit);
-    if (encoding === 'deflate') return await promisify(inflate)(body, limit);
-    return encoding === undefined || encoding === 'identity' ? body : undefined;
-  } catch {
-    // The body is too large or not in this encoding. Only the status counts.
-    return undefined;
-  }
 }

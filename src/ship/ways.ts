@@ -3,11 +3,12 @@
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { createSecureContext, rootCertificates } from 'node:tls';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectSecure, createSecureContext, rootCertificates } from 'node:tls';
 import type { Target } from '../config/destinations.ts';
 import { noProxies, type Proxies, proxyFor } from '../config/proxies.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
-import { absoluteForm, ProxyFailure, TunnelAgent } from './proxy.ts';
+import { absoluteForm, openTunnel, ProxyFailure, TunnelAgent } from './proxy.ts';
 
 export interface Way {
   url: URL;
@@ -18,8 +19,19 @@ export interface Way {
 export interface Ways {
   /** Throws a NoWay. */
   to(url: URL, of: Pick<Target, 'tls' | 'timeoutMs'>): Way;
+  /**
+   * Opens a connection for HTTP/2. Through a proxy it is always a tunnel, because only HTTP/1.1 has an absolute form.
+   * Rejects with a NoWay, a ProxyFailure, or an error of the connection.
+   */
+  open(url: URL, of: Pick<Target, 'tls' | 'timeoutMs'>): Promise<Opened>;
   /** Closes idle connections. */
   close(): void;
+}
+
+/** A connection that belongs to its caller. */
+export interface Opened {
+  socket: Socket;
+  proxy: URL | undefined;
 }
 
 /** A setting prevents the request. The message names the setting or the file. */
@@ -28,18 +40,30 @@ export class NoWay extends Error {}
 /** `findProxies` is called before the first request, and once. */
 export function createWays(findProxies: () => Proxies = () => noProxies): Ways {
   const agents = new Map<string, http.Agent>();
-  let proxies: Proxies | undefined;
+  let known: Proxies | undefined;
+  const route = (url: URL): { proxy: URL | undefined; proxies: Proxies } => {
+    known ??= findProxies();
+    const found = proxyFor(url, known);
+    if (found !== undefined && 'why' in found) throw new NoWay(`proxy of ${found.from}: ${found.why}`);
+    return { proxy: found?.url, proxies: known };
+  };
   return {
     to(url, of) {
-      proxies ??= findProxies();
-      const found = proxyFor(url, proxies);
-      if (found !== undefined && 'why' in found) throw new NoWay(`proxy of ${found.from}: ${found.why}`);
-      const proxy = found?.url;
+      const { proxy, proxies } = route(url);
       const { ca, cert, key } = of.tls;
       const name = [url.protocol, ca, cert, key, proxy?.href].join('\0');
       const agent = agents.get(name) ?? agentFor(url, of, proxy, proxies.ca);
       agents.set(name, agent);
       return { url, agent, proxy };
+    },
+    async open(url, of) {
+      const { proxy, proxies } = route(url);
+      try {
+        return { socket: await openSocket(url, of, proxy, proxies.ca), proxy };
+      } catch (error) {
+        if (proxy === undefined || error instanceof NoWay || error instanceof ProxyFailure) throw error;
+        throw new NoWay(behind(proxy, codeOf(error)));
+      }
     },
     close() {
       for (const agent of agents.values()) agent.destroy();
@@ -72,10 +96,12 @@ export function failureOf(error: unknown, { url, proxy }: Way): string {
   if (error instanceof ProxyFailure) return error.message;
   const code = codeOf(error);
   if (proxy === undefined) return code;
-  const failure = new ProxyFailure(proxy, code);
   // In the absolute form, the connection that failed is the one to the proxy. A tunnel also leads to the server.
-  return url.protocol === 'http:' ? failure.message : `${code} behind ${failure.place}`;
+  return url.protocol === 'http:' ? new ProxyFailure(proxy, code).message : behind(proxy, code);
 }
+
+/** Names the proxy of a tunnel in which something failed. */
+export const behind = (proxy: URL, failure: string): string => `${failure} behind ${new ProxyFailure(proxy, '').place}`;
 
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
@@ -95,6 +121,47 @@ function agentFor(
   const toProxy = secured({}, proxyCa);
   if (!isSecure) return proxy.protocol === 'https:' ? new https.Agent({ ...kept, ...toProxy }) : new http.Agent(kept);
   return new TunnelAgent(kept, secured(tls, proxyCa), { proxy, tls: toProxy, timeoutMs });
+}
+
+async function openSocket(
+  url: URL,
+  { tls, timeoutMs }: Pick<Target, 'tls' | 'timeoutMs'>,
+  proxy: URL | undefined,
+  proxyCa: string | undefined,
+): Promise<Socket> {
+  const isSecure = url.protocol === 'https:';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(url.port) || (isSecure ? 443 : 80);
+  const forServer = isSecure ? secured(tls, proxy === undefined ? undefined : proxyCa) : undefined;
+  const untilMs = performance.now() + timeoutMs;
+  const through = { tls: secured({}, proxyCa), timeoutMs, isServerFirst: !isSecure };
+  const tunnel = proxy === undefined ? undefined : await openTunnel(host, port, { proxy, ...through });
+  if (forServer === undefined) return tunnel ?? connected(connectPlain({ host, port }), 'connect', timeoutMs);
+  const named = { servername: isIP(host) === 0 ? host : '', ALPNProtocols: ['h2'] };
+  const to = tunnel === undefined ? { host, port } : { socket: tunnel };
+  const leftMs = Math.max(1, untilMs - performance.now());
+  return connected(connectSecure({ ...forServer, ...named, ...to }), 'secureConnect', leftMs);
+}
+
+function connected(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(error);
+    };
+    const timer = setTimeout(() => fail(new NoWay('timeout')), timeoutMs);
+    // The server ends the connection in place of a TLS handshake.
+    const closed = (): void => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }));
+    socket.once('error', fail);
+    socket.once('close', closed);
+    socket.once(event, () => {
+      clearTimeout(timer);
+      socket.off('error', fail);
+      socket.off('close', closed);
+      resolve(socket);
+    });
+  });
 }
 
 const LARGEST_PEM_BYTES = 4 * 1024 * 1024;

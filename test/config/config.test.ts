@@ -186,8 +186,8 @@ describe('mistakes in a file', () => {
     ],
     [
       'a wrong word',
-      '{"otlp": {\n"protocol": "grpc"}}',
-      [{ code: 'config-value', key: 'otlp.protocol', line: 2, value: '"grpc"', used: 'http/protobuf' }],
+      '{"otlp": {\n"protocol": "thrift"}}',
+      [{ code: 'config-value', key: 'otlp.protocol', line: 2, value: '"thrift"', used: 'http/protobuf' }],
     ],
     [
       'a number out of bounds',
@@ -321,7 +321,7 @@ it('publishes a JSON Schema with every key and its description', () => {
     properties: {
       otlp: {
         type: 'object',
-        properties: { endpoint: { type: 'string', description: expect.stringContaining('OTLP/HTTP') } },
+        properties: { endpoint: { type: 'string', description: expect.stringContaining('an OTLP receiver') } },
       },
     },
   });

@@ -114,6 +114,27 @@ describe('destinations', () => {
       {},
       ['http://h/p/v1/traces', 'http://h/p/v1/metrics', 'http://h/p/v1/logs'],
     ],
+    [
+      'over gRPC',
+      { endpoint: 'https://me:p@h:4317/', protocol: 'grpc' },
+      { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://l:2', OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/protobuf' },
+      [
+        'https://h:4317/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+        'https://h:4317/v1/metrics',
+        'http://l:2/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+      ],
+    ],
+    [
+      'over gRPC, without an address',
+      {},
+      {
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'GRPC',
+        OTEL_TRACES_EXPORTER: 'otlp',
+        OTEL_METRICS_EXPORTER: 'none',
+        OTEL_LOGS_EXPORTER: 'none',
+      },
+      ['http://localhost:4317/opentelemetry.proto.collector.trace.v1.TraceService/Export', undefined, undefined],
+    ],
   ])('addresses: %s', (_, otlp, env, expected) => {
     expect(urls(from({ otlp }, env))).toEqual(expected);
   });
@@ -150,6 +171,33 @@ describe('destinations', () => {
       {},
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h:4317' },
       [{ code: 'endpoint-grpc-port', endpoint: 'http://h:4317', from: 'environment OTEL_EXPORTER_OTLP_ENDPOINT' }],
+    ],
+    ['the port of gRPC and its protocol', { otlp: { endpoint: 'http://h:4317', protocol: 'grpc' } }, {}, []],
+    [
+      'the port of gRPC and its protocol for one signal',
+      { otlp: { endpoint: 'http://h:4317', traces_protocol: 'grpc' } },
+      {},
+      [{ code: 'endpoint-grpc-port', endpoint: 'http://h:4317', from: 'global file' }],
+    ],
+    [
+      'a path for gRPC',
+      { otlp: { endpoint: 'https://h/otlp', protocol: 'grpc' } },
+      {},
+      [{ code: 'endpoint-grpc-path', endpoint: 'https://h/otlp', used: 'https://h', from: 'global file' }],
+    ],
+    [
+      'a header that gRPC gives a meaning',
+      { otlp: { endpoint: 'https://h', protocol: 'grpc', headers: { 'grpc-timeout': '1S', a: 'b' } } },
+      {},
+      [
+        {
+          code: 'config-value',
+          key: 'otlp.headers',
+          why: 'holds the header "grpc-timeout", which gRPC does not allow',
+          used: 'no such header',
+          variable: undefined,
+        },
+      ],
     ],
     [
       'signals without an endpoint',

@@ -9,9 +9,11 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { imbalances, type StatusBooks } from '../../src/deliver/status-books.ts';
 import { documents } from '../../src/documents/documents.ts';
+import { grpcNames } from '../../src/lib/grpc-codes.ts';
 import { countItems } from '../../src/ship/otlp-body.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Collector, type Received as Post, type Reply, startCollector } from '../collector.ts';
+import { type GrpcAnswer, retryInfo, startGrpcCollector } from '../grpc-collector.ts';
 import { type HookCall, inSomeOrder, loadOf, randomOf } from './load.ts';
 import { type Received, receivedIn, takenBy } from './received.ts';
 import { row } from './report.ts';
@@ -125,6 +127,57 @@ const cases: [name: string, answer: Reply | (() => Reply), expected: Expectation
   ['200 that breaks off', { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{', status: 200 }, { fate: 'taken' }],
 ];
 
+const withRetryInfo = (seconds: bigint) => ({ 'grpc-status-details-bin': retryInfo({ seconds }) });
+/** Answers of gRPC. `OK` is the answer of the other tests. */
+const inGrpc = { ':status': 200, 'content-type': 'application/grpc' };
+const ofGrpc: [name: string, answer: GrpcAnswer, expected: Expectation][] = [
+  ['reset', 'reset', retried],
+  ['no answer', 'hang', retried],
+  ['garbage in place of HTTP/2', { raw: '\0\x01\x02 what?\r\n\r\n'.repeat(9) }, retried],
+  ['headers alone', stream => stream.respond(inGrpc), retried],
+  ['a status that is no number', { code: 2, trailers: { 'grpc-status': 'what?' } }, retried],
+  ['a page', stream => stream.respond({ ':status': 200, 'content-type': 'text/html' }, { endStream: true }), retried],
+  ['a GOAWAY with an error', (_, session) => session.goaway(11), retried],
+  ...([1, 4, 10, 11, 14, 15] as const).flatMap((code): typeof ofGrpc => [
+    [`${code}`, { code }, retried],
+    [`${code} with RetryInfo`, { code, trailers: withRetryInfo(90n) }, { fate: 'kept', afterS: 90 }],
+  ]),
+  ['8 with RetryInfo', { code: 8, trailers: withRetryInfo(45n) }, { fate: 'kept', afterS: 45 }],
+  ['14 with RetryInfo: 10^12', { code: 14, trailers: withRetryInfo(10n ** 12n) }, { fate: 'kept', afterS: HOUR_S }],
+  ['14 with RetryInfo: -5', { code: 14, trailers: withRetryInfo(-5n) }, { fate: 'kept', afterS: 1 }],
+  ['14 with garbage', { code: 14, trailers: { 'grpc-status-details-bin': 'GiQKd2hhdD8' } }, retried],
+  ['16', { code: 16 }, { ...paused, isForAll: true }],
+  ['7', { code: 7 }, { ...paused, isForAll: true }],
+  ['12', { code: 12 }, paused],
+  ['5', { code: 5 }, paused],
+  ['503 of HTTP', stream => stream.respond({ ':status': 503, 'retry-after': '90' }), { fate: 'kept', afterS: 90 }],
+  ['401 of HTTP', stream => stream.respond({ ':status': 401 }, { endStream: true }), { ...paused, isForAll: true }],
+  ...(['UNKNOWN', 'INVALID_ARGUMENT', 'ALREADY_EXISTS', 'RESOURCE_EXHAUSTED', 'INTERNAL'] as const).map(
+    (reason): (typeof ofGrpc)[number] => [
+      `${reason} for everything`,
+      { code: grpcNames.indexOf(reason) },
+      { fate: 'refused', reason: `grpc-${reason.toLowerCase().replaceAll('_', '-')}` },
+    ],
+  ),
+  ['0 and garbage', { message: Buffer.from('\0\x01\xffwhat?') }, { fate: 'taken' }],
+  ['0 and a bomb', { flag: 1, headers: { 'grpc-encoding': 'gzip' }, message: bomb }, { fate: 'taken' }],
+  [
+    'a message without a status',
+    stream => {
+      stream.respond(inGrpc);
+      stream.write(Buffer.of(0, 0, 0, 0, 0), () => stream.session?.destroy());
+      return 200;
+    },
+    { fate: 'taken' },
+  ],
+];
+const fewOfGrpc = ['reset', '14 with RetryInfo', '8 with RetryInfo', '16', '12', 'RESOURCE_EXHAUSTED for everything'];
+/** In the middle size, one code stands for those with the same meaning. */
+const isLikeOthers = /^(1|4|10|11|15)( with RetryInfo)?$|^(ALREADY_EXISTS|UNKNOWN|INTERNAL)/;
+const triedOverGrpc = ofGrpc.filter(
+  ([name]) => size === 'full' || (size === 'ci' ? !isLikeOthers.test(name) : fewOfGrpc.includes(name)),
+);
+
 /** One answer of each kind for which seconds count. */
 const few = [
   ...[
@@ -146,9 +199,27 @@ beforeAll(async () => {
 afterAll(() => elsewhere?.close());
 
 it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async (name, answer, expected) => {
-  let isWell = false;
   const ill = typeof answer === 'function' ? answer : () => answer;
-  const { state, collector, close } = await filled(name, order, () => (isWell ? reply(200) : ill()));
+  await endure(name, expected, isWell => filled(name, order, () => (isWell() ? reply(200) : ill())));
+});
+
+it.concurrent.each(triedOverGrpc)(
+  `R6 gRPC: %s (seed ${seed})`,
+  { timeout: TIMEOUT_MS },
+  async (name, answer, expected) => {
+    const row = `gRPC: ${name}`;
+    await endure(row, expected, isWell => filledOverGrpc(row, order, () => (isWell() ? {} : answer)));
+  },
+);
+
+/** Delivers while the collector is ill, and after it has become well. */
+async function endure(
+  name: string,
+  expected: Expectation,
+  start: (isWell: () => boolean) => Promise<Awaited<ReturnType<typeof filled>>>,
+): Promise<void> {
+  let isWell = false;
+  const { state, collector, close, env } = await start(() => isWell);
   try {
     const startedMs = performance.now();
     await kicked(state, nowMs);
@@ -207,16 +278,19 @@ it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async
       expect(differences(received.hashes, healthy.hashes)).toEqual([]);
     }
     expect(received.repeatedItems).toBe(0);
-    await onePasses(state, collector);
+    await onePasses(state, collector, env);
     // Counters are complete again with the next state, even if one state was refused.
     expect(receivedBy(collector).counted).toBe(load.expected.records + 1);
   } finally {
     await close();
   }
-});
+}
 
-it(`R6 an unreachable collector (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
-  const { state, collector, close } = await filled('refused', order);
+it.each([
+  ['HTTP', filled],
+  ['gRPC', filledOverGrpc],
+] as const)(`R6 an unreachable collector, %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async (protocol, start) => {
+  const { state, collector, close, env } = await start(`refused-${protocol}`, order);
   try {
     await collector.stop();
     await kicked(state, nowMs);
@@ -224,7 +298,7 @@ it(`R6 an unreachable collector (seed ${seed})`, { timeout: TIMEOUT_MS }, async 
     await collector.start();
     await kicked(state, nowMs + 300_500);
     const received = receivedBy(collector);
-    row('R6', 'connection refused', {
+    row('R6', protocol === 'HTTP' ? 'connection refused' : `${protocol}: connection refused`, {
       obligations: load.expected.records,
       delivered: received.records.size,
       duplicated: received.repeatedItems,
@@ -235,7 +309,7 @@ it(`R6 an unreachable collector (seed ${seed})`, { timeout: TIMEOUT_MS }, async 
     expect(differences(received.hashes, healthy.hashes)).toEqual([]);
     expect(received.repeatedItems).toBe(0);
     expect(imbalances(booksOf(state))).toEqual([]);
-    await onePasses(state, collector);
+    await onePasses(state, collector, env);
   } finally {
     await close();
   }
@@ -246,22 +320,27 @@ it.each([
   [400, 'records'],
   [413, 'spans'],
   [500, 'records'],
+  ['INVALID_ARGUMENT', 'spans'],
+  ['RESOURCE_EXHAUSTED', 'records'],
 ] as const)(`R6 %s for one of the %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async (status, kind) => {
   const all = kind === 'spans' ? [...healthy.spans.keys()] : [...healthy.records];
-  const poison = all[Math.floor(randomOf(seed + status)() * all.length)] ?? '';
+  const poison = all[Math.floor(randomOf(seed + String(status).length)() * all.length)] ?? '';
   // The id is the span's own one, not the parent id of its children.
   const holds = ({ signal, body }: Post): boolean =>
     kind === 'spans'
       ? signal === 'traces' && body.includes(Buffer.from(`1208${poison}`, 'hex'))
       : signal === 'logs' && body.includes(poison);
-  const { state, collector, close } = await filled(`poison-${status}-${kind}`, order, post =>
-    reply(holds(post) ? status : 200),
-  );
+  const name = `poison-${status}-${kind}`;
+  const { state, collector, close, env } =
+    typeof status === 'number'
+      ? await filled(name, order, post => reply(holds(post) ? status : 200))
+      : await filledOverGrpc(name, order, post => ({ code: holds(post) ? grpcNames.indexOf(status) : 0 }));
   try {
     await deliverHere(state, { now: () => nowMs });
     const received = receivedBy(collector);
     const books = booksOf(state);
-    const refusals = collector.requests.filter(post => post.status === status);
+    const reason = typeof status === 'number' ? status : `grpc-${status.toLowerCase().replaceAll('_', '-')}`;
+    const refusals = collector.requests.filter(post => (post.status ?? 0) >= 400);
     row('R6', `${status} for one of the ${kind}`, {
       obligations: load.expected.records,
       delivered: received.records.size,
@@ -272,27 +351,31 @@ it.each([
     });
     expect(differences(received.hashes, healthy.hashes).map(id => id.split(' ')[2])).toEqual([poison]);
     expect(received.repeatedItems).toBe(0);
-    expect(accountsOf(books)).toMatchObject({ waiting: 0, rejected: { [status]: 1 }, dropped: {} });
+    expect(accountsOf(books)).toMatchObject({ waiting: 0, rejected: { [reason]: 1 }, dropped: {} });
     expect(imbalances(books)).toEqual([]);
     // Each refused request is half of the one before, or about half if the cut is between two bodies. No request is
     // sent twice unchanged.
     const mostItems = Math.max(...refusals.map(({ body }) => countItems(body) ?? 0));
     expect(refusals.length).toBeLessThanOrEqual(Math.ceil(Math.log2(mostItems)) + 2);
     expect(new Set(refusals.map(({ body }) => body.toString('latin1'))).size).toBe(refusals.length);
-    await onePasses(state, collector);
+    await onePasses(state, collector, env);
   } finally {
     await close();
   }
 });
 
-it(`R6 413 for more than a few KB (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
-  const { state, collector, close } = await filled('413-size', order, ({ body }) =>
-    reply(body.length > 6_000 ? 413 : 200),
-  );
+it.each([
+  ['413', (name: string) => filled(name, order, ({ body }) => reply(body.length > 6_000 ? 413 : 200))],
+  [
+    'RESOURCE_EXHAUSTED',
+    (name: string) => filledOverGrpc(name, order, ({ body }) => ({ code: body.length > 6_000 ? 8 : 0 })),
+  ],
+])(`R6 %s for more than a few KB (seed ${seed})`, { timeout: TIMEOUT_MS }, async (status, start) => {
+  const { state, collector, close } = await start(`size-${status}`);
   try {
     await deliverHere(state, { now: () => nowMs });
     const received = receivedBy(collector);
-    row('R6', '413 for more than 6 KB', {
+    row('R6', `${status} for more than 6 KB`, {
       obligations: load.expected.records,
       delivered: received.records.size,
       duplicated: received.repeatedItems,
@@ -307,54 +390,58 @@ it(`R6 413 for more than a few KB (seed ${seed})`, { timeout: TIMEOUT_MS }, asyn
   }
 });
 
-it(`R7 a partial success is counted and never sent again (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
-  const many = loadOf(Math.max(events, 1_200), randomOf(seed + 2), `partial-${seed}`);
-  let rejected = 0;
-  const { state, collector, close } = await filled('partial', inSomeOrder(many, randomOf(seed + 3)), post => {
-    const items = post.signal === 'traces' ? (countItems(post.body) ?? 0) : 0;
-    if (items !== 512) return reply(200);
-    rejected += 100;
-    // partial_success { rejected_spans: 100, error_message: "too old" }
-    const partial = Buffer.concat([Buffer.from([0x08, 100, 0x12, 7]), Buffer.from('too old')]);
-    return reply(
-      200,
-      { 'content-type': 'application/x-protobuf' },
-      Buffer.concat([Buffer.from([0x0a, partial.length]), partial]),
-    );
-  });
-  try {
-    const { problems } = await deliverHere(state, { now: () => nowMs });
-    const first = collector.requests.length;
-    await deliverHere(state, { now: () => nowMs + HOUR_S * 1_000 });
-    const received = receivedBy(collector);
-    const books = booksOf(state);
-    row('R7', 'partial success: 100 of 512 rejected', {
-      faults: rejected / 100,
-      obligations: many.expected.records,
-      delivered: received.records.size,
-      duplicated: received.repeatedItems,
-      lost: lostOf(received, many.expected),
-      dropped: rejected,
-    });
-    expect(rejected).toBeGreaterThan(0);
-    expect(books.destinations[0]?.spans).toMatchObject({
-      accepted: many.expected.spans.size - rejected,
-      rejected: { partial: rejected },
-      waiting: 0,
-    });
-    expect(imbalances(books)).toEqual([]);
-    expect(received.repeatedItems).toBe(0);
-    expect(collector.requests.slice(first).filter(({ signal }) => signal !== 'metrics')).toEqual([]);
-    expect(problems).toContainEqual(
-      expect.objectContaining({ code: 'delivery-partial', items: 100, message: 'too old' }),
-    );
-    // If its output was not read, status shows it.
-    const store = openStore({ folder: state, access: 'read' });
-    expect(JSON.stringify(store.read(documents.problems))).toContain('too old');
-  } finally {
-    await close();
-  }
-});
+it.each(['HTTP', 'gRPC'] as const)(
+  `R7 a partial success over %s is counted and never sent again (seed ${seed})`,
+  { timeout: TIMEOUT_MS },
+  async protocol => {
+    const many = loadOf(Math.max(events, 1_200), randomOf(seed + 2), `partial-${protocol}-${seed}`);
+    const hooks = inSomeOrder(many, randomOf(seed + 3));
+    let rejected = 0;
+    const answer = ({ signal, body }: Post): Uint8Array => {
+      if (signal !== 'traces' || countItems(body) !== 512) return Buffer.of();
+      rejected += 100;
+      // partial_success { rejected_spans: 100, error_message: "too old" }
+      const partial = Buffer.concat([Buffer.from([0x08, 100, 0x12, 7]), Buffer.from('too old')]);
+      return Buffer.concat([Buffer.from([0x0a, partial.length]), partial]);
+    };
+    const { state, collector, close } =
+      protocol === 'HTTP'
+        ? await filled('partial', hooks, post => reply(200, { 'content-type': 'application/x-protobuf' }, answer(post)))
+        : await filledOverGrpc('gRPC: partial', hooks, post => ({ message: answer(post) }));
+    try {
+      const { problems } = await deliverHere(state, { now: () => nowMs });
+      const first = collector.requests.length;
+      await deliverHere(state, { now: () => nowMs + HOUR_S * 1_000 });
+      const received = receivedBy(collector);
+      const books = booksOf(state);
+      row('R7', `${protocol === 'HTTP' ? '' : 'gRPC: '}partial success: 100 of 512 rejected`, {
+        faults: rejected / 100,
+        obligations: many.expected.records,
+        delivered: received.records.size,
+        duplicated: received.repeatedItems,
+        lost: lostOf(received, many.expected),
+        dropped: rejected,
+      });
+      expect(rejected).toBeGreaterThan(0);
+      expect(books.destinations[0]?.spans).toMatchObject({
+        accepted: many.expected.spans.size - rejected,
+        rejected: { partial: rejected },
+        waiting: 0,
+      });
+      expect(imbalances(books)).toEqual([]);
+      expect(received.repeatedItems).toBe(0);
+      expect(collector.requests.slice(first).filter(({ signal }) => signal !== 'metrics')).toEqual([]);
+      expect(problems).toContainEqual(
+        expect.objectContaining({ code: 'delivery-partial', items: 100, message: 'too old' }),
+      );
+      // If its output was not read, status shows it.
+      const store = openStore({ folder: state, access: 'read' });
+      expect(JSON.stringify(store.read(documents.problems))).toContain('too old');
+    } finally {
+      await close();
+    }
+  },
+);
 
 it(`R8 poison in the inbox affects only itself (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
   const random = randomOf(seed + 4);
@@ -400,22 +487,27 @@ it(`R8 poison in the inbox affects only itself (seed ${seed})`, { timeout: TIMEO
 });
 
 /** For these answers a request waits until its time limit; others reach the limit only on a busy machine. */
-const isSlow = /^(no answer|200 and 1 byte)/;
+const isSlow = /^(no answer|200 and 1 byte|gRPC: (no answer|headers alone))/;
 /** In the larger sizes many more servers run at once, and only the one under test may be slow. */
 const SLOW_MS = size === 'quick' ? '2500' : '6000';
 
 /** A state folder with these fragments, whose sessions name this collector. */
 async function filled(name: string, hooks: readonly HookCall[], answer?: (post: Post) => Reply) {
-  const collector = await startCollector({ answer });
+  return filledFor(name, hooks, await startCollector({ answer }), {});
+}
+
+async function filledOverGrpc(name: string, hooks: readonly HookCall[], answer?: (post: Post) => GrpcAnswer) {
+  return filledFor(name, hooks, await startGrpcCollector({ answer }), { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
+}
+
+function filledFor(name: string, hooks: readonly HookCall[], collector: Collector, env: Record<string, string>) {
   const state = founded(join(folder, name.replaceAll(/[^0-9a-z]+/gi, '-')));
-  fill(state, hooks, {
-    env: exporting(collector.url, { OTEL_EXPORTER_OTLP_TIMEOUT: isSlow.test(name) ? SLOW_MS : '60000' }),
-    random: randomOf(seed),
-    startMs,
-  });
+  const timeout = { OTEL_EXPORTER_OTLP_TIMEOUT: isSlow.test(name) ? SLOW_MS : '60000' };
+  fill(state, hooks, { env: exporting(collector.url, { ...timeout, ...env }), random: randomOf(seed), startMs });
   return {
     state,
     collector,
+    env,
     async close() {
       await collector.close();
       rmSync(state, { recursive: true, force: true });
@@ -449,12 +541,12 @@ const quarantinedIn = (books: StatusBooks): number =>
   Object.values(accountsOf(books).rejected as Record<string, number>).reduce((sum, count) => sum + count, 0);
 
 /** After every fault, the next event is delivered. */
-async function onePasses(state: string, collector: Collector): Promise<void> {
+async function onePasses(state: string, collector: Collector, env: Record<string, string> = {}): Promise<void> {
   const before = collector.requests.length;
   const payload = { session_id: `fresh-${seed}`, cwd: '/', hook_event_name: 'SessionStart', source: 'startup' };
   const atMs = nowMs + 2 * HOUR_S * 1_000 + 400_000;
   fill(state, [{ event: 'SessionStart', payload }], {
-    env: exporting(collector.url),
+    env: exporting(collector.url, env),
     random: randomOf(seed),
     startMs: atMs - 1_200_000,
   });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Destination, Signal } from '../../src/config/destinations.ts';
+import type { Answer } from '../../src/ship/answer.ts';
 import { countItems, joinBodies } from '../../src/ship/otlp-body.ts';
 import { createShipper, type MetricSource, type Passed, type PassOptions } from '../../src/ship/ship.ts';
 import { shipProblems } from '../../src/ship/standing.ts';
-import type { Answer } from '../../src/ship/transport.ts';
 import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { balances, destinationAt, type MemoryStore, memoryStore } from './memory-store.ts';
 import { logs, metrics, namedSpans, record, sums, traces } from './samples.ts';

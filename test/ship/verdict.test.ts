@@ -1,10 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffMs, LONGEST_WAIT_MS, retryAfterMs, type Verdict, verdictOf } from '../../src/ship/verdict.ts';
+import { type GrpcName, grpcNames } from '../../src/lib/grpc-codes.ts';
+import { grpcStatusOf } from '../../src/ship/grpc-status.ts';
+import {
+  backoffMs,
+  isTooLarge,
+  LONGEST_WAIT_MS,
+  retryAfterMs,
+  type Verdict,
+  verdictOf,
+} from '../../src/ship/verdict.ts';
+import { retryInfo } from '../grpc-collector.ts';
 
 const nowMs = Date.parse('2026-01-01T00:00:00Z');
 const empty = new Uint8Array();
 const taken: Verdict = { kind: 'taken', rejected: 0, message: '' };
+const info = (delay: Parameters<typeof retryInfo>[0]) => ({ 'grpc-status-details-bin': retryInfo(delay) });
 const retry = (why: string): Verdict => ({ kind: 'retry', why, afterMs: undefined });
 
 describe('the meaning of an answer', () => {
@@ -30,6 +41,55 @@ describe('the meaning of an answer', () => {
     [505, { kind: 'refused', reason: '505' }],
   ])('%i', (status, verdict) => {
     expect(verdictOf({ status, body: empty }, nowMs)).toEqual(verdict);
+  });
+
+  const code = (name: GrpcName, retryMs?: number) =>
+    verdictOf({ code: grpcNames.indexOf(name), retryMs, body: empty }, nowMs);
+
+  it.each<[GrpcName, Verdict]>([
+    ['OK', taken],
+    ['CANCELLED', retry('CANCELLED')],
+    ['UNKNOWN', { kind: 'refused', reason: 'grpc-unknown' }],
+    ['INVALID_ARGUMENT', { kind: 'refused', reason: 'grpc-invalid-argument' }],
+    ['DEADLINE_EXCEEDED', retry('DEADLINE_EXCEEDED')],
+    ['NOT_FOUND', { kind: 'pause', status: 5, scope: 'signal' }],
+    ['ALREADY_EXISTS', { kind: 'refused', reason: 'grpc-already-exists' }],
+    ['PERMISSION_DENIED', { kind: 'pause', status: 7, scope: 'destination' }],
+    ['RESOURCE_EXHAUSTED', { kind: 'refused', reason: 'grpc-resource-exhausted' }],
+    ['FAILED_PRECONDITION', { kind: 'refused', reason: 'grpc-failed-precondition' }],
+    ['ABORTED', retry('ABORTED')],
+    ['OUT_OF_RANGE', retry('OUT_OF_RANGE')],
+    ['UNIMPLEMENTED', { kind: 'pause', status: 12, scope: 'signal' }],
+    ['INTERNAL', { kind: 'refused', reason: 'grpc-internal' }],
+    ['UNAVAILABLE', retry('UNAVAILABLE')],
+    ['DATA_LOSS', retry('DATA_LOSS')],
+    ['UNAUTHENTICATED', { kind: 'pause', status: 16, scope: 'destination' }],
+  ])('gRPC %s', (name, verdict) => {
+    expect(code(name)).toEqual(verdict);
+  });
+
+  it('reads RetryInfo where a server may ask for a pause', () => {
+    expect(code('UNAVAILABLE', 7_000)).toMatchObject({ kind: 'retry', afterMs: 7_000 });
+    expect(code('RESOURCE_EXHAUSTED', 0)).toEqual({ kind: 'retry', why: 'RESOURCE_EXHAUSTED', afterMs: 0 });
+    expect(code('UNAVAILABLE', 1e15)).toMatchObject({ afterMs: LONGEST_WAIT_MS });
+    expect(code('INVALID_ARGUMENT', 7_000)).toMatchObject({ kind: 'refused' });
+    expect([isTooLarge('413'), isTooLarge('grpc-resource-exhausted'), isTooLarge('400')]).toEqual([true, true, false]);
+  });
+
+  it('takes a code that gRPC does not define as UNKNOWN', () => {
+    expect(verdictOf({ code: 99, retryMs: undefined, body: empty }, nowMs)).toEqual(code('UNKNOWN'));
+  });
+
+  it.each<[string, Record<string, string>, unknown]>([
+    ['no status', {}, undefined],
+    ['no number', { 'grpc-status': 'fine' }, undefined],
+    ['seconds', { 'grpc-status': '14', ...info({ seconds: 7n, nanos: 500_000_000 }) }, { code: 14, retryMs: 7_500 }],
+    ['a negative delay', { 'grpc-status': '14', ...info({ seconds: -7n }) }, { code: 14, retryMs: 0 }],
+    ['no delay', { 'grpc-status': '8', ...info(undefined) }, { code: 8, retryMs: 0 }],
+    ['garbage', { 'grpc-status': '8', 'grpc-status-details-bin': 'GiQKd2hhdD8' }, { code: 8, retryMs: undefined }],
+    ['no details', { 'grpc-status': '8' }, { code: 8, retryMs: undefined }],
+  ])('reads trailers with %s', (_, trailers, status) => {
+    expect(grpcStatusOf(trailers)).toEqual(status);
   });
 
   it('tries again after a connection that failed in any way', () => {

@@ -147,9 +147,14 @@ const cases: Cases = {
     follow: () => house.run('config', 'set', 'otlp.endpoint', OWN),
   }),
   'endpoint-grpc-port': () => ({
-    advice: /use the HTTP port, usually 4318/,
+    advice: /run `otel-hooks doctor --fix`, which sets otlp\.protocol to grpc/,
     provoke: () => met(otlp({ endpoint: 'http://127.0.0.1:4317' })),
-    follow: () => house.run('config', 'set', 'otlp.endpoint', 'http://127.0.0.1:4318'),
+    follow: () => house.run('doctor', '--fix', '--yes', '--offline', '--no-proof'),
+  }),
+  'endpoint-grpc-path': () => ({
+    advice: /set it to http:\/\/127\.0\.0\.1:4317;/,
+    provoke: () => met(otlp({ endpoint: 'http://127.0.0.1:4317/otlp', protocol: 'grpc' })),
+    follow: () => house.run('config', 'set', 'otlp.endpoint', 'http://127.0.0.1:4317'),
   }),
   'endpoint-cleartext': () => ({
     advice: /use an https:\/\/ address/,
