@@ -15,7 +15,7 @@ import { actionOnMetrics, decided } from './action-names.ts';
 import { OTHER } from './cardinality.ts';
 import { errorClassOf } from './error-classes.ts';
 import { counterIncrement, type Increment, type Known, one } from './increments.ts';
-import { development, ours, stable } from './names.ts';
+import { development, type MetricId, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 import { modelOnMetrics } from './span-increments.ts';
 
@@ -39,15 +39,18 @@ function gaugesOf(
 ): Increment[] {
   const ofModel: Plain = modelOnMetrics(model);
   const all: Increment[] = [];
-  if (cost !== undefined) all.push({ metric: 'sessionCost', attributes: ofModel, value: cost });
+  const measuredMs = Date.parse(event.timestamp);
+  const add = (metric: MetricId, attributes: Plain, value: number) =>
+    all.push({ metric, attributes, value, measuredMs });
+  if (cost !== undefined) add('sessionCost', ofModel, cost);
   if (event.event_type === 'Context.UntilCompaction' && event.parent_session_id === undefined) {
     const share = (event.data.percentage_used ?? Number.NaN) / 100;
-    if (share >= 0 && share <= 1) all.push({ metric: 'sessionContext', attributes: ofModel, value: share });
+    if (share >= 0 && share <= 1) add('sessionContext', ofModel, share);
   }
   for (const { window, used, resets_at: reset } of limits) {
     const attributes = { [ours.limitWindow]: window };
-    all.push({ metric: 'limitUsed', attributes, value: used });
-    if (reset !== undefined) all.push({ metric: 'limitReset', attributes, value: reset });
+    add('limitUsed', attributes, used);
+    if (reset !== undefined) add('limitReset', attributes, reset);
   }
   return all;
 }

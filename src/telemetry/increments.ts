@@ -18,6 +18,8 @@ export interface Increment {
   attributes: Plain;
   value: number;
   place?: Place | undefined;
+  /** The time of a gauge's measurement. */
+  measuredMs?: number | undefined;
 }
 
 /** The span and time of a count. */

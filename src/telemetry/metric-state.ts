@@ -4,7 +4,8 @@
  * Attributes come from closed sets, so the number of series is bounded: names that users or servers choose become `mcp` or
  * `custom`. Back ends compute increases from recent samples, so each value needs a base. A series starts when it first
  * appears; its zero is sent before its first value. After a gap, the previous value is sent again before the new one.
- * A gauge is sent once for each measurement, without a zero.
+ * A gauge is sent once for each measurement, without a zero. A delivery may process the newest session first, so a gauge
+ * keeps the newest measurement by the time of its event.
  */
 import { dollars } from '../lib/dollars.ts';
 import { quoted } from '../lib/quoted.ts';
@@ -32,6 +33,8 @@ export interface Series {
   now: Sum;
   /** The values that the destination has accepted; the base of deltas. */
   sent: Sum;
+  /** The time of a gauge's measurement. Absent for states of older versions. */
+  measuredMs?: number | undefined;
   /** A measurement since the last accepted values, with its span. */
   exemplar?: { ms: number; value: number; traceId: string; spanId: string } | undefined;
 }
@@ -91,6 +94,7 @@ export function addTo(
       sent: zero(bounds),
     };
     all[key] = series;
+    if (isGauge(metric) && !isNewest(series, increment.measuredMs, nowMs)) return;
     addValue(series.now, value, bounds, metrics[metric]);
     if (locate === undefined || place === undefined) return;
     const known = places.get(series);
@@ -101,6 +105,18 @@ export function addTo(
   for (const increment of over) add(increment);
   for (const [series, { place, value }] of places) exemplify(series, place, value, locate);
   state.version += 1;
+}
+
+/**
+ * Notes the time of a measurement. Returns false if the series has a newer one. Times after `nowMs` come from wrong
+ * clocks: they count as `nowMs`, so that the next measurement is not refused.
+ */
+function isNewest(series: Series, measuredMs: number | undefined, nowMs: number): boolean {
+  const { measuredMs: known = 0 } = series;
+  const atMs = Math.min(measuredMs ?? nowMs, nowMs);
+  if (known > atMs && known <= nowMs) return false;
+  series.measuredMs = atMs;
+  return true;
 }
 
 /** Caches the census of a resource's series, as long as the series object exists. */
@@ -204,6 +220,8 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
       each.sent = structuredClone(each.now);
       if (left.count === 0 || isFromBooks(each)) continue;
       const none = zero(boundsOf(each.metric));
+      const known = theirs[key];
+      if (isGauge(each.metric) && known !== undefined && !isNewest(known, each.measuredMs, nowMs)) continue;
       theirs[key] ??= { ...each, startMs: nowMs, begun: false, now: none, sent: structuredClone(none) };
       const { now } = theirs[key];
       now.sum = isGauge(each.metric) ? each.now.sum : now.sum + left.sum;

@@ -99,11 +99,10 @@ beforeAll(async () => {
   for (const file of ['failures', 'compaction', 'model-failure', 'loop-aborted']) bad.journey(`${file}.journey`);
   for (let i = 0; i < 4; i += 1) bad.journey('loop-of-failures.journey');
   for (let i = 0; i < 12; i += 1) bad.journey('denied-by-classifier.journey');
-  // Each session states the limit, because one delivery sends only the value of one of them.
-  const limitUsed = 92;
-  worked(bad, { turns: 4, calls: 8, command: 'npm run broken', isFailing: true, limitUsed });
-  worked(bad, { turns: 1, model: 'in-house-70b', limitUsed });
-  session = worked(bad, { turns: 3, calls: 4, command: 'git push --force origin main', limitUsed });
+  worked(bad, { turns: 4, calls: 8, command: 'npm run broken', isFailing: true });
+  worked(bad, { turns: 1, model: 'in-house-70b' });
+  // The newest statement of the limit counts, in whatever order one delivery processes the sessions.
+  session = worked(bad, { turns: 3, calls: 4, command: 'git push --force origin main', limitUsed: 92 });
   statedCost(bad);
   // A hook that was registered twice.
   const idle = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt', message: '' };

@@ -394,6 +394,42 @@ test.each(['cumulative', 'delta'] as const)(
   },
 );
 
+test('a gauge keeps the newest measurement, whatever the order in which sessions are processed', () => {
+  const measured = (value: number, measuredMs: number): Increment => ({
+    metric: 'limitUsed',
+    attributes: { [ours.limitWindow]: 'five_hour' },
+    value,
+    measuredMs,
+  });
+  const stateOf = (...rounds: [nowMs: number, ...measurements: Increment[]][]) => {
+    const state = noMetrics();
+    for (const [nowMs, ...measurements] of rounds) addTo(state, resource, measurements, nowMs);
+    return state;
+  };
+  const sent = (state: MetricState): (number | undefined)[] =>
+    (encodeMetrics(state, 9_000, 'cumulative')?.bodies ?? []).flatMap(({ bytes }) =>
+      pointsIn(bytes, metrics.limitUsed.name).map(({ asDouble }) => asDouble),
+    );
+  expect(sent(stateOf([5_000, measured(0.9, 4_000)], [5_000, measured(0.2, 3_000)]))).toEqual([0.9]);
+  expect(sent(stateOf([5_000, measured(0.9, 4_000), measured(0.2, 3_000)]))).toEqual([0.9]);
+  // Of two measurements of one moment, the later one counts.
+  expect(sent(stateOf([5_000, measured(0.9, 4_000), measured(0.2, 4_000)]))).toEqual([0.2]);
+
+  const newer = stateOf([5_000, measured(0.9, 4_000)]);
+  const known = encodeMetrics(newer, 6_000, 'cumulative')?.settled ?? newer;
+  addTo(known, resource, [measured(0.2, 3_000)], 7_000);
+  expect(sent(known), 'an older measurement is not sent after a newer one').toEqual([]);
+
+  const joined = stateOf([5_000, measured(0.9, 4_000)]);
+  handOver(stateOf([5_000, measured(0.2, 3_000)]), joined, 6_000);
+  expect(sent(joined), 'also when the states of two endpoints are joined').toEqual([0.9]);
+
+  // The time of an event may be wrong: one from the future must not stop the gauge.
+  expect(sent(stateOf([5_000, measured(0.9, 9e12)], [6_000, measured(0.2, 6_000)]))).toEqual([0.2]);
+  // The clock of the machine was set back.
+  expect(sent(stateOf([8_000, measured(0.9, 8_000)], [6_000, measured(0.2, 6_000)]))).toEqual([0.2]);
+});
+
 test('limits, context and cost of a running session become gauges', () => {
   const status = (percent: number, usd: number) => ({
     atMs: START_MS,
@@ -415,4 +451,5 @@ test('limits, context and cost of a running session become gauges', () => {
     ['limitUsed', { [ours.limitWindow]: 'five_hour' }, 0.92],
     ['limitReset', { [ours.limitWindow]: 'five_hour' }, 1_772_445_600],
   ]);
+  expect(new Set(gauges.map(({ measuredMs }) => measuredMs))).toEqual(new Set([START_MS]));
 });
