@@ -56,7 +56,9 @@ export class Taker {
 
   /** One round. `isUrgent`: it may spend the reserve, since no request is under way that may need it. */
   take(due: Required<Due>, isUrgent: boolean): Took {
-    const { store, schedule } = this.parts;
+    const { store, schedule, now } = this.parts;
+    // Before the inbox is listed: transcripts are read up to this time, and the hooks of all earlier rows are then listed.
+    const nowMs = now();
     const { fragments, rejects, more } = store.take({ ...this.whole, fragments: this.most });
     const count = fragments.length + rejects.length + due.silent.length + due.undecided.length + due.excess.length;
     const took: Took = { hasWork: count > 0, isCommitted: false, isMore: more };
@@ -65,7 +67,7 @@ export class Taker {
     if (isTrial) schedule.checkAgain();
     if (!took.hasWork && due.waiting.length === 0) return took;
     try {
-      took.isCommitted = this.process({ fragments, rejects, due: isTrial ? {} : due }, isUrgent);
+      took.isCommitted = this.process({ fragments, rejects, due: isTrial ? {} : due }, isUrgent, nowMs);
       this.most = Math.min(this.most * 2, this.whole.fragments);
       return took;
     } catch (error) {
@@ -79,7 +81,7 @@ export class Taker {
   /**
    * Returns true when something was done. A round that fails is processed in parts, down to the one fragment at fault.
    */
-  private process(whole: RoundPart, isUrgent: boolean): boolean {
+  private process(whole: RoundPart, isUrgent: boolean, nowMs: number): boolean {
     const { store } = this.parts;
     const { epoch } = store;
     const parts = [whole];
@@ -88,7 +90,7 @@ export class Taker {
       // Another owner committed a round in between: its fragments and these are offered again.
       if (store.epoch !== epoch) return true;
       try {
-        isDone = this.commit(part, isUrgent) || isDone;
+        isDone = this.commit(part, isUrgent, nowMs) || isDone;
       } catch (error) {
         const smaller = isDiskError(error) ? undefined : smallerParts(part);
         if (smaller === undefined) throw error;
@@ -112,9 +114,8 @@ export class Taker {
   }
 
   /** Returns false when the round changed nothing and was not committed. A lost round is offered again. */
-  private commit(part: RoundPart, isUrgent: boolean): boolean {
-    const { store, schedule, dispatcher, now } = this.parts;
-    const nowMs = now();
+  private commit(part: RoundPart, isUrgent: boolean, nowMs: number): boolean {
+    const { store, schedule, dispatcher } = this.parts;
     const { installation, changes } = installationOf(store);
     const result = computeRound(store, part, part.due, this.world(installation, nowMs));
     schedule.planVigils(result);

@@ -82,6 +82,32 @@ test('a kicked delivery waits for a late end of a transcript, and ends after it'
   expect(books && imbalances(books)).toEqual([]);
 });
 
+test('a denial that arrives while a round begins is read before the row of its result', async () => {
+  write(rows.prompt(1, 'p1'), rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));
+  turn();
+  hook(6, 'UserPromptSubmit', { prompt_id: 'p2', prompt: 'push' });
+  // Each look at the clock is a moment at which the agent may work: a call, its denial, and the row of its result.
+  let calls = 0;
+  const now = (): number => {
+    const seconds = 10 + calls++;
+    if (seconds < 40) {
+      const call = `toolu_${seconds}`;
+      const about = { prompt_id: 'p2', tool_name: 'Bash', tool_input: { command: 'git push' }, tool_use_id: call };
+      hook(seconds, 'PreToolUse', about);
+      hook(seconds, 'PermissionDenied', { ...about, reason: 'no' });
+      const content = [{ type: 'tool_result', tool_use_id: call, content: 'no', is_error: true }];
+      write(rows.result(seconds, call, 'p2', { message: { role: 'user', content }, toolUseResult: 'Error: no' }));
+    }
+    return START_MS + seconds * 1_000;
+  };
+  await deliver({
+    ...{ now, stateFolder: state, byHand: false, waitMs: 50, waits: { turnMs: 500, subagentMs: 500 } },
+    surroundings: { env: {}, home, platform: 'linux', ownVariables: false, configFile: undefined },
+  });
+  const actions = spans().filter(span => span.kind === 'action');
+  expect(actions.map(span => span.outcome)).toEqual(Array.from({ length: 30 }, () => 'denied'));
+});
+
 test('by hand it reads to the present end, and does not wait', async () => {
   write(rows.prompt(1, 'p1'));
   turn();
