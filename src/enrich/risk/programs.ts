@@ -31,6 +31,7 @@ import {
   deletesOperands,
   editsAsRoot,
   editsInPlace,
+  emptied,
   fileOfJsonTool,
   filesOfRepository,
   isInPlace,
@@ -68,6 +69,8 @@ import {
   dumps,
   fetched,
   fetchesByCertutil,
+  isDecompressing,
+  isShowingDecompressed,
   lists,
   listsFound,
   listsSought,
@@ -96,7 +99,7 @@ import {
   uploaded,
 } from './programs/sends.ts';
 import { statementArguments, statementOperands } from './programs/sql.ts';
-import { hasTestDatabase, hasTestName, hasTestNumber } from './programs/stage.ts';
+import { hasPassingDatabase, hasTestDatabase, hasTestName, hasTestNumber } from './programs/stage.ts';
 import {
   finder,
   finderOfDlx,
@@ -110,6 +113,10 @@ import {
 const interpreter: Program = { isInterpreter: true, executes: executedByInterpreter };
 const python: Program = { ...interpreter, reads: fileOfJsonTool };
 const installer: Program = { isAnyCase: true, executes: executedByInstaller };
+// Only code that a shell reads at once counts as hidden: archives of programs are decompressed into files.
+const compressor: Program = { ...reader, adds: addsTag('decompressed', isDecompressing) };
+const decompressedReader: Program = { ...reader, adds: addsTag('decompressed', () => true) };
+const decompressor: Program = { ...reader, adds: addsTag('decompressed', isShowingDecompressed) };
 const queryTool: Program = { isAnyCase: true, queries: statementArguments };
 
 const EXCLUDED_BY_ARCHIVERS = /^(?:--exclude|-x)$/;
@@ -158,7 +165,10 @@ export const programs: { readonly [name: string]: Program } = {
   bun: interpreter,
   bundle: runner('exec'),
   bunx: finder,
+  bunzip2: decompressor,
   busybox: starter(),
+  bzcat: decompressedReader,
+  bzip2: compressor,
   caffeinate: starter(),
   cat: { ...reader, isPrinter: true, adds: passesText },
   cd: { outputs: changesFolder },
@@ -229,7 +239,9 @@ export const programs: { readonly [name: string]: Program } = {
   gpg2: { writes: replacesOption(OUTPUT_OF_CRYPTOGRAPHY) },
   grep: searcher,
   gsutil: { sends: uploaded(), adds: showsRemote(/^(?:-\S+ )*cat /) },
-  gzip: reader,
+  gunzip: decompressor,
+  gzcat: decompressedReader,
+  gzip: compressor,
   hatch: runner('run'),
   head: reader,
   helm: { isOfTest: hasTestName },
@@ -371,7 +383,7 @@ export const programs: { readonly [name: string]: Program } = {
   sponge: { writes: appendsToOperands },
   sqlcmd: { ...queryTool, isOfTest: hasTestDatabase },
   sqlite: queryTool,
-  sqlite3: { ...queryTool, ...reader, queries: statementOperands, isOfTest: hasTestDatabase },
+  sqlite3: { ...queryTool, ...reader, queries: statementOperands, isOfTest: hasPassingDatabase },
   sqlplus: queryTool,
   srm: { deletes: deletesOperands },
   ssh: { executes: executedBySsh, sends: pipedToSsh },
@@ -409,11 +421,12 @@ export const programs: { readonly [name: string]: Program } = {
   tr: { outputs: decoded(rotatesLetters) },
   trash: { deletes: deletesOperands },
   trino: queryTool,
-  truncate: { writes: replacesLastOperand },
+  truncate: { writes: replacesLastOperand, deletes: emptied },
   turso: queryTool,
   unbuffer: starter(),
   uniq: reader,
   unlink: { deletes: deletesOperands },
+  unxz: decompressor,
   unzip: { excludes: EXCLUDED_BY_ARCHIVERS, writes: unpacksInto(/^-d$/), adds: rememberUnpacked },
   usql: queryTool,
   uudecode: { outputs: decoded() },
@@ -436,11 +449,16 @@ export const programs: { readonly [name: string]: Program } = {
   xh: { sends: requestedByHttpie, outputs: fetched() },
   'xvfb-run': starter(),
   xxd: { ...reader, outputs: decoded(({ flags }) => flags.includes('r')) },
+  xz: compressor,
+  xzcat: decompressedReader,
   yarn: finderOfDlx,
   yq: patternReader,
   yum: installer,
+  zcat: decompressedReader,
   zip: { ...reader, excludes: EXCLUDED_BY_ARCHIVERS },
   zsh: { executes: executedByShell },
+  zstd: compressor,
+  zstdcat: decompressedReader,
 };
 
 /** Names that follow a pattern. */

@@ -6,7 +6,7 @@ import type { Field, SubjectKind } from '../../event/risk-words.ts';
 import { SECRET_NAME } from './subject.ts';
 
 /** Identifies the rules that gave a score. Each change of a rule, a score or a factor is a new version. */
-export const RULES_VERSION = 4;
+export const RULES_VERSION = 5;
 
 export type Want = string | readonly string[];
 export type Wants = { readonly [field in Field]?: Want | undefined };
@@ -31,6 +31,15 @@ const shownName = [
 /** Placeholders, which are not secrets. */
 const placeholder =
   '/^$|[$<]|^\\**$|your|example|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|^(?:test|secret|password|postgres|mysql|mariadb|root|admin|guest|rabbitmq|minio(?:admin)?|redis|docker|vagrant|local(?:host)?|dev(?:elopment)?|token|none|null|undefined|true|false|xxx+|\\.\\.\\.)/i';
+
+/** Names of services and packages that protect or watch a machine. */
+const SECURITY_SOFTWARE =
+  '(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falco|clamav|clamd|rsyslog|syslog' +
+  '|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon' +
+  '|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat' +
+  '|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent|tetragon|sysdig|tripwire' +
+  '|samhain|velociraptor|elastic-?(?:agent|endpoint)|mcafee|trellix|bitdefender|cylance|tanium' +
+  '|qualys-cloud-agent)';
 
 const keyRings = [
   '/^security (?:find-(?:generic|internet)-password .*-\\w*[wg]|dump-keychain|export)/',
@@ -182,6 +191,14 @@ export const rules: readonly Rule[] = [
     score: 95,
     factor: 'DESTRUCTIVE_OP',
     why: 'formats or partitions a disk',
+  },
+  {
+    id: 'disk.script',
+    on: 'command',
+    when: { line: '/^diskpart(?:\\.exe)? (?:.* )?[-\\/]s /i' },
+    score: 75,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'changes disks by a script that the command does not show',
   },
   {
     id: 'disk.erased',
@@ -336,11 +353,23 @@ export const rules: readonly Rule[] = [
     why: 'rewrites history, or removes the way back to it',
   },
   {
+    id: 'git.ignored-lost',
+    on: 'command',
+    // With a path or an exception, the command is limited.
+    when: {
+      line: '/^git (?:(?:-C|-c) \\S+ )*clean(?= (?:.* )?(?:-\\w*f|--force))(?= (?:.* )?-\\w*[xX])(?: (?:-[dfqxX]+|--force|--quiet))+$/',
+    },
+    score: 65,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'deletes all files that the repository ignores, such as local settings and data',
+  },
+  {
     id: 'git.work-lost',
     on: 'command',
     when: {
       line: '/^git (?:\\S+ )*?(?:reset (?:.* )?--hard|clean (?:.* )?-\\w*f|checkout (?:.* )?\\.$|restore (?:.* )?\\.$|stash (?:drop|clear)|branch (?:.* )?-D)/',
     },
+    unless: { line: '/^git (?:\\S+ )*?clean (?:.* )?(?:-[dfqxX]*n|--dry-run)/' },
     score: 45,
     factor: 'DESTRUCTIVE_OP',
     why: 'drops work that is not committed',
@@ -480,7 +509,7 @@ export const rules: readonly Rule[] = [
         '/^docker (?:stack rm|swarm leave (?:.* )?--force|service rm)(?: |$)/',
       ],
     },
-    unless: { line: '/ --dry-run(?:=(?:client|server|true))?(?: |$)/', stage: 'test' },
+    unless: { line: '/ --dry-run(?:=(?:client|server|true))?(?: |$)| auth can-i /', stage: 'test' },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
     why: 'deletes namespaces, volumes or releases of a cluster',
@@ -489,6 +518,7 @@ export const rules: readonly Rule[] = [
     id: 'cluster.part-deleted',
     on: 'command',
     when: { line: '/^(?:kubectl|oc|k) (?:\\S+ )*?delete(?: |$)/' },
+    unless: { line: '/ auth can-i /' },
     score: 45,
     factor: 'DESTRUCTIVE_OP',
     why: 'deletes something in a cluster',
@@ -1047,6 +1077,19 @@ export const rules: readonly Rule[] = [
     why: 'looks for secrets in the environment',
   },
   {
+    id: 'secret.environment-shown',
+    on: 'command',
+    when: { line: '/^(?:env|printenv)$/' },
+    // All other programs show a part of it.
+    unless: {
+      behind: '/^(?!(?:sort|cat|less|more|nl|column|bat|uniq)(?: |$))/',
+      by: ['variable', 'file'],
+    },
+    score: 60,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows the whole environment',
+  },
+  {
     id: 'secret.environment',
     on: 'command',
     when: { line: '/^(?:env|printenv)$/' },
@@ -1599,10 +1642,10 @@ export const rules: readonly Rule[] = [
     when: {
       line: [
         '/^(?:ufw (?:--force )?(?:disable|reset|default allow(?: incoming)?)|(?:iptables|ip6tables|nft) (?:.* )?(?:-F|--flush|-X|flush ruleset|-P (?:INPUT|FORWARD) ACCEPT|--policy (?:INPUT|FORWARD) ACCEPT)|pfctl (?:.* )?-(?:d|F)|firewall-cmd (?:.* )?(?:--panic-off|--add-port=1-65535|--set-default-zone=trusted|--remove-rich-rule)|netsh (?:advfirewall set \\S+ state off|advfirewall (?:reset|firewall add rule)|firewall set opmode)|socketfilterfw (?:.* )?--(?:setglobalstate|setblockall) off|set-netfirewallprofile (?:.* )?-enabled (?:false|\\$false|0)|(?:disable-netfirewallrule|remove-netfirewallrule)(?: |$))/i',
-        '/^systemctl (?:\\S+ )*?(?:stop|disable|mask|kill) (?:\\S+ )*\\S*(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)\\S*/i',
-        '/^(?:service|rc-service) \\S*(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)\\S* stop/i',
-        '/^(?:sc (?:stop|delete|config)|net stop|stop-service|set-service|launchctl (?:unload|bootout|disable|remove)) (?:.* )?\\S*(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)\\S*/i',
-        '/^(?:apt|apt-get|dnf|yum|pacman|zypper|apk|brew|snap|rpm|dpkg|choco|winget) (?:\\S+ )*?(?:remove|purge|erase|uninstall|autoremove|-e|-r|-P|-R\\w*|del) (?:.* )?\\S*(?:(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)|openscap|rkhunter)\\S*/i',
+        `/^systemctl (?:\\S+ )*?(?:stop|disable|mask|kill) (?:\\S+ )*\\S*${SECURITY_SOFTWARE}\\S*/i`,
+        `/^(?:service|rc-service) \\S*${SECURITY_SOFTWARE}\\S* stop/i`,
+        `/^(?:sc (?:stop|delete|config)|net stop|stop-service|set-service|launchctl (?:unload|bootout|disable|remove)) (?:.* )?\\S*${SECURITY_SOFTWARE}\\S*/i`,
+        `/^(?:apt|apt-get|dnf|yum|pacman|zypper|apk|brew|snap|rpm|dpkg|choco|winget) (?:\\S+ )*?(?:remove|purge|erase|uninstall|autoremove|-e|-r|-P|-R\\w*|del) (?:.* )?\\S*(?:${SECURITY_SOFTWARE}|openscap|rkhunter)\\S*/i`,
       ],
     },
     score: 80,

@@ -406,7 +406,10 @@ function originsOf({ tags, files, flows }: Execution, { substituted, walk }: Inv
   if (!first.includes('/'))
     for (const [path, how] of walk.fetched) if (path.endsWith(`/bin/${first}`)) origins.add(how);
   for (const flow of [...(flows ?? []), ...(first.startsWith('$') ? [substituted] : [])])
-    for (const tag of flow.tags) if (tag === 'download' || tag === 'decoded') origins.add(tag);
+    for (const tag of flow.tags) {
+      if (tag === 'download' || tag === 'decoded') origins.add(tag);
+      if (tag === 'decompressed') origins.add('decoded');
+    }
   return origins;
 }
 

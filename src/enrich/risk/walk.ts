@@ -9,7 +9,7 @@ import type { Work } from './work.ts';
 
 /** Output of one program, input of the next. */
 export interface Flow {
-  /** Kinds of its content: download, decoded, secret, file, personal. */
+  /** Kinds of its content: download, decoded, decompressed, secret, file, personal. */
   tags: Set<string>;
   /** The content itself, where the command line states it. */
   text: string | undefined;

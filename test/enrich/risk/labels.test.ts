@@ -19,8 +19,8 @@ function judge(labels: readonly Label[]) {
 }
 
 describe('the rules of risk', () => {
-  it.each(['seen', 'later', 'fourth'] as const)(
-    'give the labelled result for each action that they were written with: %s',
+  it.each(['seen', 'later', 'fourth', 'unseen', 'fifth', 'sixth'] as const)(
+    'give the labelled result for each action that they were written or corrected with: %s',
     set => {
       const wrong = labelsOf(set).filter(label =>
         label.factor === undefined ? isRisky(label) : !(isRisky(label) && isNamed(label)),

@@ -27,9 +27,10 @@ function executedFrom({ args, words, substituted, input }: Invocation, option: n
     const flows = [...(code === '' ? [input] : []), ...(BEGINS_WITH_SUBSTITUTION.test(code) ? [substituted] : [])];
     return isShell ? { flows, script: code, input } : { flows };
   }
-  const at = args.findIndex(arg => !arg.startsWith('-'));
+  // `python3 - ARG` reads the code from its input; for a shell, `-` only ends the options.
+  const at = args.findIndex(arg => !arg.startsWith('-') || (arg === '-' && !isShell));
   const operand = args[at];
-  if (operand === '/dev/stdin') return { flows: [input] };
+  if (operand === '/dev/stdin' || operand === '-') return { flows: [input] };
   if (option >= 0) return {};
   if (operand !== undefined && !args.includes('-s')) return executedFile(operand, words[at], substituted);
   return { flows: [input], script: isShell ? input.text : undefined };

@@ -158,11 +158,24 @@ export const mirrorsToSecond: Deletes = ({ args, operands }) =>
 
 const IMPORTANT: ReadonlySet<Place> = new Set<Place>(['root', 'home', 'system', 'disk']);
 
-/** `rsync --delete` also deletes in the target. The usual targets are copies. */
+/**
+ * `rsync --delete` also deletes in the target. The usual targets are copies. A source without files deletes all files of
+ * the target, on another machine too.
+ */
 export const mirrorsToLast: Deletes = ({ args, operands, walk }) => {
   const target = operands.at(-1);
-  if (target === undefined || !args.some(arg => arg.startsWith('--delete'))) return [];
+  if (target === undefined || !args.some(arg => arg.startsWith('--del'))) return [];
+  if (operands.length === 2 && EMPTY_FOLDER.test(operands[0] ?? '')) return [recursive(target.replace(/^[^/]*:/, ''))];
   return placesIn(target, walk).some(place => IMPORTANT.has(place)) ? [recursive(target)] : [];
+};
+
+const EMPTY_FOLDER = /(?:^|[/._-])(?:empty|blank|void)(?:[._-]?dir)?\/?$|mktemp/i;
+
+/** `truncate -s 0 FILE`: nothing of the file is left, and no trash holds it. */
+export const emptied: Deletes = ({ args, operands }) => {
+  const size =
+    optionValue(args, /^(?:-s|--size(?:=|$))/) || /^-s(.+)$/.exec(args.find(arg => /^-s./.test(arg)) ?? '')?.[1];
+  return size === '0' ? operands.filter(operand => operand !== '0').map(recursive) : [];
 };
 
 /** `mv X /dev/null` */

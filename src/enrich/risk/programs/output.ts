@@ -145,6 +145,16 @@ export const decoded =
     return out;
   };
 
+/** `gzip -dc`, and `gzip -d` of its input. */
+export const isDecompressing = ({ flags, operands }: Invocation): boolean =>
+  flags.some(flag => /^(?:d|decompress|uncompress)$/.test(flag)) && (operands.length === 0 || isToOutput(flags));
+
+/** `gunzip -c`, and `gunzip` of its input. */
+export const isShowingDecompressed = ({ flags, operands }: Invocation): boolean =>
+  operands.length === 0 || isToOutput(flags);
+
+const isToOutput = (flags: readonly string[]): boolean => flags.some(flag => /^(?:c|stdout|to-stdout)$/.test(flag));
+
 export const decodesBase = ({ flags }: Invocation): boolean => flags.some(flag => /^(?:d|D|decode)$/.test(flag));
 
 /** `tr` that rotates the alphabet. */

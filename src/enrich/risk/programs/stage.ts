@@ -15,6 +15,15 @@ export const hasTestDatabase = ({ operands, walk }: Invocation): boolean =>
     operand => !/\s/.test(operand) && (TEST_NAME.test(operand) || placesIn(operand, walk).includes('temporary')),
   );
 
+/** A database of SQLite in memory ends with its program. */
+const IN_MEMORY = /^(?::memory:|file::memory:|file:.*[?&]mode=memory)/;
+
+/** The first operand of `sqlite3` is the database. Without a name it is a temporary one. */
+export const hasPassingDatabase = (invocation: Invocation): boolean => {
+  const [database] = invocation.operands;
+  return database === '' || IN_MEMORY.test(database ?? '') || hasTestDatabase(invocation);
+};
+
 /** Database 15 of Redis is the usual one for tests. */
 export const hasTestNumber = ({ args }: Invocation): boolean =>
   args.includes('-n') && args[args.indexOf('-n') + 1] === '15';
