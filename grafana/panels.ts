@@ -62,6 +62,13 @@ const sessionLink = (values: { session: string; trace?: string; span?: string })
 const described = ({ question, note, empty }: About): string =>
   [question, note, empty?.endsWith('.') ? empty : undefined].filter(Boolean).join(' ');
 
+/** Adds to the note that quantiles are estimates: readers compare them with the exact lengths in tables. */
+function estimated(about: About, queries: readonly { expr: string }[], each: string): About {
+  if (!queries.some(({ expr }) => expr.includes('histogram_quantile'))) return about;
+  const note = `Quantiles are estimates from histograms, ${each}: they differ from the exact values in tables.`;
+  return { ...about, note: about.note === undefined ? note : `${about.note} ${note}` };
+}
+
 function linksOf({ more }: About): dashboard.DashboardLinkBuilder[] {
   if (more === undefined) return [];
   const link = new dashboard.DashboardLinkBuilder('More about it').type(dashboard.DashboardLinkType.Link);
@@ -156,6 +163,7 @@ const counts = (about: About, source: typeof PROMETHEUS): timeseries.PanelBuilde
   series(about, source)
     .drawStyle(common.GraphDrawStyle.Bars)
     .barAlignment(common.BarAlignment.After)
+    .barWidthFactor(0.9)
     .fillOpacity(60)
     .lineWidth(0)
     .stacking(new common.StackingConfigBuilder().mode(common.StackingMode.Normal))
@@ -163,7 +171,7 @@ const counts = (about: About, source: typeof PROMETHEUS): timeseries.PanelBuilde
 
 /** Levels, which must not be added up: lines. The dots are exemplars; each leads to its trace. */
 export function levels(about: About, ...queries: Query[]): Panel {
-  const panel = lined(about, PROMETHEUS);
+  const panel = lined(estimated(about, queries, 'one for each interval'), PROMETHEUS);
   queries.forEach((query, i) => {
     panel.withTarget(promQuery(query, i, false).exemplar(query.expr.includes('_bucket')));
   });
@@ -204,7 +212,8 @@ function series(about: About, source: typeof PROMETHEUS): timeseries.PanelBuilde
     .links(linksOf(about))
     // A shorter interval would hold less than one export of metrics.
     .interval('1m')
-    .maxDataPoints(120)
+    // More bars would be too narrow to see in a range of a day.
+    .maxDataPoints(60)
     .tooltip(
       new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending),
     );
@@ -268,7 +277,7 @@ export interface Column {
 
 /** A table with one row for each set of labels and one column for each query, sorted by the first one. */
 export function ranking(about: About, ...columns: Column[]): Panel {
-  const panel = ranked(about, PROMETHEUS, columns);
+  const panel = ranked(estimated(about, columns, 'over the whole range'), PROMETHEUS, columns);
   columns.forEach(({ expr }, i) => {
     panel.withTarget(promQuery({ expr }, i, true).format(prometheus.PromQueryFormat.Table));
   });
@@ -283,6 +292,11 @@ export function recordedRanking(about: About, ...columns: Column[]): Panel {
   return made(about, panel);
 }
 
+const HIDDEN = { id: 'custom.hidden', value: true };
+/** Ids fit without being cut. */
+const UUID_WIDTH = { id: 'custom.width', value: 325 };
+const TRACE_WIDTH = { id: 'custom.width', value: 290 };
+
 /** Sessions, those with the largest sum first. Each row also has the trace that adds most to the sum, for its link. */
 export function sessionRanking(about: About, name: string, sumBy: (labels: string) => string, unit?: string): Panel {
   const ofSession = 'session_id, service_name';
@@ -292,7 +306,8 @@ export function sessionRanking(about: About, name: string, sumBy: (labels: strin
   ];
   const panel = ranked(about, LOKI, columns, ['Value #B'])
     .withTransformation({ id: 'limit', options: { limitField: 20 } })
-    .overrideByName('Trace', [{ id: 'custom.hidden', value: true }]);
+    .overrideByName('Trace', [HIDDEN])
+    .overrideByName('Agent', [{ id: 'custom.width', value: 160 }]);
   columns.forEach(({ expr }, i) => {
     panel.withTarget(lokiQuery(expr, i, 'instant'));
   });
@@ -337,12 +352,14 @@ const tabular = (about: About, source: typeof PROMETHEUS): table.PanelBuilder =>
     .noValue(about.empty ?? NOTHING)
     .overrideByRegexp('.*', [{ id: 'noValue', value: '' }])
     .links(linksOf(about))
+    .overrideByName('Machine', [UUID_WIDTH])
     .overrideByName('Session', [
       {
         id: 'links',
         value: [{ title: 'Open this session', url: sessionLink({ session: cell('Session'), trace: cell('Trace') }) }],
       },
     ])
+    .overrideByName('Limit', [{ id: 'custom.width', value: 100 }])
     // Narrow, so that half a page shows the source of a decision.
     .overrideByName('Risk score', [{ id: 'custom.width', value: 95 }])
     .overrideByName('Decided by', [{ id: 'custom.width', value: 105 }])
@@ -378,25 +395,38 @@ export const lines = (about: About, expr: string): Panel =>
       .withTarget(new loki.DataqueryBuilder().refId('A').datasource(LOKI).expr(expr)),
   );
 
-/** Labels are texts; these are sorted as numbers. */
-const NUMERIC = ['Duration', 'Risk score'].map(targetField => ({ targetField, destinationType: 'number' }));
+/** Labels are texts; these are sorted as numbers and as times. */
+const TYPED = [
+  ...['Duration', 'Risk score'].map(targetField => ({ targetField, destinationType: 'number' })),
+  { targetField: 'Time', destinationType: 'time' },
+];
 
-/** Records as a table of some of their fields, the time first unless it is among them. Trace and span of a row are links. */
+/**
+ * Line and time become labels, so that a table without rows has no columns either: then Grafana 10 shows the text of the
+ * empty panel, and otherwise "No data".
+ */
+const AS_LABELS = '| label_format Line=`{{__line__}}`, Time=`{{__timestamp__ | date "2006-01-02T15:04:05.000Z07:00"}}`';
+
+/**
+ * Records as a table of some of their fields, sorted by the time, which comes first, or by another column. Trace and span of a row are links. The
+ * link of a span also chooses its session and trace, so a table with all three does not show the trace.
+ */
 export function recordTable(about: About, expr: string, fields: readonly string[], sortBy = 'Time'): Panel {
   const columns = fields.map(field => HEADERS[field] ?? field);
-  if (!columns.includes('Time')) columns.unshift('Time');
+  if (sortBy === 'Time') columns.unshift('Time');
   const session = fields.includes('session_id') ? cell('Session') : filled('session');
   const trace = fields.includes('trace_id') ? cell('Trace') : filled('trace');
   const panel = tabular(about, LOKI)
-    .withTransformation({ id: 'extractFields', options: { source: 'labels', replace: false, format: 'auto' } })
+    .withTransformation({ id: 'extractFields', options: { source: 'labels', replace: true, format: 'auto' } })
     .withTransformation({ id: 'organize', options: { renameByName: HEADERS } })
     .withTransformation({ id: 'filterFieldsByName', options: { include: { names: columns } } })
     .withTransformation({
       id: 'organize',
       options: { indexByName: Object.fromEntries(columns.map((name, i) => [name, i])) },
     })
-    .withTransformation({ id: 'convertFieldType', options: { conversions: NUMERIC } })
-    .withTransformation({ id: 'sortBy', options: { sort: [{ field: sortBy, desc: true }] } })
+    .withTransformation({ id: 'convertFieldType', options: { conversions: TYPED } })
+    // The transformation "sortBy" of Grafana 10 does not move missing cells.
+    .sortBy([new common.TableSortByFieldStateBuilder().displayName(sortBy).desc(true)])
     .overrideByName('Time', [
       { id: 'unit', value: 'time:MM-DD HH:mm:ss' },
       { id: 'custom.width', value: 130 },
@@ -405,19 +435,30 @@ export function recordTable(about: About, expr: string, fields: readonly string[
       { id: 'unit', value: 'ms' },
       { id: 'custom.width', value: 90 },
     ])
-    .overrideByName('Record', [{ id: 'custom.width', value: about.width === 24 ? 520 : 400 }])
+    .overrideByName('Session', [UUID_WIDTH])
+    .overrideByName('Agent', [{ id: 'custom.width', value: 115 }])
     .overrideByName('Error', [{ id: 'custom.width', value: 130 }])
+    .overrideByName('Program', [{ id: 'custom.width', value: 100 }])
     .overrideByName('Trace', [
+      TRACE_WIDTH,
+      ...(fields.includes('session_id') && fields.includes('span_id') ? [HIDDEN] : []),
       { id: 'links', value: [{ title: 'Draw this trace', url: sessionLink({ session, trace }) }] },
     ])
     .overrideByName('Span', [
-      { id: 'custom.width', value: 165 },
+      { id: 'custom.width', value: 160 },
       {
         id: 'links',
         value: [{ title: 'Records of this span', url: sessionLink({ session, trace, span: cell('Span') }) }],
       },
     ])
-    .withTarget(new loki.DataqueryBuilder().refId('A').datasource(LOKI).queryType('range').maxLines(500).expr(expr));
+    .withTarget(
+      new loki.DataqueryBuilder()
+        .refId('A')
+        .datasource(LOKI)
+        .queryType('range')
+        .maxLines(500)
+        .expr(`${expr} ${AS_LABELS}`),
+    );
   return made(about, panel);
 }
 
@@ -433,6 +474,7 @@ export const traceTable = (about: About, query: string): Panel =>
       .height(about.height ?? 8)
       .noValue(about.empty ?? NOTHING)
       .overrideByRegexp('traceID|Trace ID', [
+        TRACE_WIDTH,
         {
           id: 'links',
           value: [

@@ -87,9 +87,9 @@ export const chosen = (metric: string, more = ''): string => `${metric}{${CHOSEN
 export const last = (metric: string, by: string, range: string): string =>
   `max by (${by}) (last_over_time(${chosen(metric)}[${range}]))`;
 
-/** Records of the chosen agents. */
+/** Records of the chosen agents. On series a user is always `user_id`; on records, a hash of the user has its own name. */
 export const records = (filter = ''): string =>
-  `${STREAM} | vcs_repository_name=~"$repository" | user_id=~"$user"${filter && ` | ${filter}`}`;
+  `${STREAM} | vcs_repository_name=~"$repository" | (user_id=~"$user" or user_hash=~"$user")${filter && ` | ${filter}`}`;
 export const ACTION_ENDED = 'event_name="agent_hooks.action.after"';
 export const RESPONDED = 'event_name="agent_hooks.model.responded"';
 

@@ -1,4 +1,4 @@
-import { type Board, bars, levels, numbers, ranking, recordTable } from '../panels.ts';
+import { type Board, bars, levels, numbers, ranking, recordedLevels, recordTable } from '../panels.ts';
 import {
   ACTION_ENDED,
   countsVariable,
@@ -32,7 +32,12 @@ export const decisions: Board = {
           { expr: whole(DECISIONS, '', TOOL) },
         ),
         numbers(
-          { title: 'Denied', question: 'How many actions were denied?', alarm: 1 },
+          {
+            title: 'Denied',
+            question: 'How many actions were denied?',
+            note: 'Denied prompts are included.',
+            alarm: 1,
+          },
           { expr: whole(DECISIONS, '', `${TOOL}${DENIED}`) },
         ),
         numbers(
@@ -72,14 +77,18 @@ export const decisions: Board = {
             empty: 'No action of medium or higher risk.',
             width: 24,
           },
-          records(`${ACTION_ENDED} | agent_hooks_risk_level=~"medium|high|critical" | ${OF_TOOL}`),
+          // The factors are a JSON list.
+          `${records(`${ACTION_ENDED} | agent_hooks_risk_level=~"medium|high|critical" | ${OF_TOOL}`)} | label_format agent_hooks_risk_factors=\`{{regexReplaceAll "[][\\"]" .agent_hooks_risk_factors ""}}\``,
           [
+            'Time',
             'agent_hooks_risk_score',
             'agent_hooks_risk_level',
             'service_name',
             'agent_hooks_decision_outcome',
             'agent_hooks_decision_source',
-            'Line',
+            'gen_ai_tool_name',
+            'process_executable_name',
+            'agent_hooks_risk_factors',
             'session_id',
             'trace_id',
             'span_id',
@@ -97,15 +106,17 @@ export const decisions: Board = {
             legend: '{{agent_hooks_risk_level}}',
           },
         ),
-        levels(
+        recordedLevels(
           {
             title: 'Risk score',
-            question: 'How risky are the actions of each tool?',
-            note: 'From 0 to 100; 95 of 100 actions are below the line.',
+            question: 'How risky was the riskiest action of each tool?',
+            note: 'From 0 to 100. The ten tools with the riskiest actions of each interval.',
             empty: 'No judged action in this range.',
           },
           {
-            expr: quantile(0.95, 'agent_hooks_risk_score', 'interval', 'gen_ai_tool_name', TOOL),
+            expr: `topk(10, max by (gen_ai_tool_name) (max_over_time(${records(
+              `${ACTION_ENDED} | ${OF_TOOL} | agent_hooks_risk_score!="" | unwrap agent_hooks_risk_score`,
+            )} [$__interval])))`,
             legend: '{{gen_ai_tool_name}}',
           },
         ),
@@ -151,6 +162,7 @@ export const decisions: Board = {
           {
             title: 'Denied actions',
             question: 'Which actions were denied last?',
+            note: 'Newest first. A denial that an agent reports as a decision and as an action has two records. One that is only known because no result followed is counted, and has a span but no record.',
             empty: 'No action was denied in this range.',
             width: 24,
             height: 12,

@@ -31,7 +31,13 @@ export const fleet: Board = {
       title: 'In this range',
       panels: [
         numbers(
-          { title: 'Sessions', question: 'How many sessions started?', width: 6, height: 3 },
+          {
+            title: 'Sessions',
+            question: 'How many sessions started?',
+            note: 'Without subagents, and without sessions whose start no agent reported.',
+            width: 6,
+            height: 3,
+          },
           { expr: whole('agent_hooks_session_started_total') },
         ),
         numbers(
@@ -75,6 +81,7 @@ export const fleet: Board = {
           {
             title: 'Loops',
             question: 'How often did an agent repeat itself without progress?',
+            note: 'Loops that were stopped count once.',
             width: 6,
             height: 3,
             more: 'otel-hooks-loops',
@@ -96,8 +103,9 @@ export const fleet: Board = {
         ),
         numbers(
           {
-            title: 'Machines',
-            question: 'How many installations sent something?',
+            title: 'Installations',
+            question: 'How many installations of agents sent something?',
+            note: 'Two agents on one machine are two installations.',
             width: 6,
             height: 3,
             more: 'otel-hooks-pipeline',
@@ -190,14 +198,25 @@ export const fleet: Board = {
           { expr: over('agent_hooks_errors_total', 'error_type'), legend: '{{error_type}}' },
         ),
         bars(
-          { title: 'Events by type', question: 'Which events do the agents report?', width: 24 },
+          {
+            title: 'Events by type',
+            question: 'Which events do the agents report?',
+            note: 'A subagent has its own Session.Start and Session.End, which the number of sessions leaves out. Events outside the standard are `other`.',
+            width: 24,
+          },
           {
             expr: over('agent_hooks_pipeline_events_total', 'agent_hooks_event_type', ACCEPTED),
             legend: '{{agent_hooks_event_type}}',
           },
         ),
         ranking(
-          { title: 'Turns by agent', question: 'Which agent or subagent takes how long?', unit: 's', width: 24 },
+          {
+            title: 'Turns by agent',
+            question: 'Which agent or subagent takes how long?',
+            note: 'The run of a subagent is one turn. A turn that continues after its answer counts again. Kinds of subagents are spelled as each agent spells them.',
+            unit: 's',
+            width: 24,
+          },
           { expr: quantile(0.95, TURNS, 'range', 'job, gen_ai_agent_name'), name: 'p95' },
           { expr: quantile(0.5, TURNS, 'range', 'job, gen_ai_agent_name'), name: 'p50' },
           { expr: whole(`${TURNS}_count`, 'job, gen_ai_agent_name'), name: 'Turns', unit: 'short' },

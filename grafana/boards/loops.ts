@@ -18,7 +18,12 @@ export const loops: Board = {
       title: 'In this range',
       panels: [
         numbers(
-          { title: 'Loops', question: 'How often did an agent repeat itself without progress?', alarm: 1 },
+          {
+            title: 'Loops',
+            question: 'How often did an agent repeat itself without progress?',
+            note: 'Loops that were stopped are included.',
+            alarm: 1,
+          },
           { expr: whole(LOOPS, '', ',agent_hooks_retry_state="detected"') },
         ),
         numbers(
@@ -72,6 +77,7 @@ export const loops: Board = {
           {
             title: 'Loops, one by one',
             question: 'What was repeated, and how often?',
+            note: 'A loop that was stopped has a second record, Retry.Loop.Aborted.',
             empty: 'No loop in this range.',
             width: 24,
           },
@@ -88,6 +94,8 @@ export const loops: Board = {
             title: 'Thresholds passed',
             question: 'When did sessions and turns pass a threshold of their budget?',
             empty: 'No budget is set, or none was nearly used.',
+            width: 24,
+            height: 6,
           },
           {
             expr: over(BUDGETS, 'agent_hooks_budget_of, agent_hooks_budget_unit, agent_hooks_budget_state'),
@@ -99,9 +107,11 @@ export const loops: Board = {
             title: 'Budgets, one by one',
             question: 'Which session used how much of its budget?',
             empty: 'No budget is set, or none was nearly used.',
+            width: 24,
+            height: 6,
           },
           records('agent_hooks_budget_state!=""'),
-          ['Line', 'session_id', 'trace_id', 'Time'],
+          ['service_name', 'Line', 'session_id', 'trace_id', 'span_id'],
         ),
       ],
     },
@@ -114,6 +124,7 @@ export const loops: Board = {
             question: 'Which share of a limit of a plan is used, and when does it begin anew?',
             note: 'As the agent stated it last.',
             empty: 'No agent stated a limit in this range.',
+            width: 14,
           },
           { expr: last(LIMIT, LIMIT_OF, '$__range'), name: 'Used', unit: 'percentunit' },
           {
@@ -128,6 +139,7 @@ export const loops: Board = {
             question: 'How fast is a limit used up?',
             note: 'The machine with the highest use.',
             empty: 'No agent stated a limit in this range.',
+            width: 10,
             unit: 'percentunit',
           },
           {

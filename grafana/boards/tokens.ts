@@ -62,7 +62,7 @@ export const tokens: Board = {
           {
             title: 'A week before',
             question: 'What did the same range cost a week before?',
-            empty: 'No data',
+            empty: 'None',
             unit: 'currencyUSD',
             ...HALF,
           },
@@ -185,8 +185,6 @@ export const tokens: Board = {
             question: 'Which models need a price in `cost.prices`?',
             note: 'The cost is without these tokens.',
             empty: 'Each model has a price.',
-            width: 24,
-            height: 6,
           },
           {
             expr: `${whole('agent_hooks_cost_unpriced_total', 'gen_ai_provider_name, gen_ai_request_model', MODEL)} > 0`,

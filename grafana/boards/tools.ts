@@ -85,7 +85,7 @@ export const tools: Board = {
         recordTable(
           { title: 'Longest actions', question: 'Which actions took longest?', width: 24 },
           records(`${ACTION_ENDED} | agent_hooks_action_duration_ms>999 | gen_ai_tool_name=~"$tool"`),
-          ['agent_hooks_action_duration_ms', 'service_name', 'Line', 'session_id', 'trace_id', 'span_id'],
+          ['Time', 'agent_hooks_action_duration_ms', 'service_name', 'Line', 'session_id', 'trace_id', 'span_id'],
           'Duration',
         ),
         levels(
@@ -96,8 +96,8 @@ export const tools: Board = {
             width: 24,
           },
           {
-            expr: quantile(0.95, 'gen_ai_invoke_agent_tool_calls', 'interval', 'gen_ai_agent_name'),
-            legend: '{{gen_ai_agent_name}}',
+            expr: quantile(0.95, 'gen_ai_invoke_agent_tool_calls', 'interval', 'job, gen_ai_agent_name'),
+            legend: '{{job}} {{gen_ai_agent_name}}',
           },
         ),
       ],

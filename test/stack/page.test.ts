@@ -40,7 +40,7 @@ afterAll(async () => {
 
 /** A page of Grafana that is high enough to draw each panel of a dashboard, and what its console reported. */
 async function opened(path: string, width: number): Promise<{ page: Page; errors: string[] }> {
-  const page = await browser.newPage({ viewport: { width, height: 3_600 } });
+  const page = await browser.newPage({ viewport: { width, height: 4_200 } });
   const errors: string[] = [];
   page.on('console', message => {
     if (message.type() === 'error') errors.push(message.text());

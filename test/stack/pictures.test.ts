@@ -106,7 +106,7 @@ test('on the first page, one click leads to the most expensive session and to wh
   await page.waitForURL(new RegExp(`var-session=${dearest.session}&var-trace=${dearest.trace}`));
   await drawn(page);
   expect(await first('Longest actions').innerText()).toMatch(/^2\.35 min/);
-  expect(await first('Riskiest actions').innerText()).toMatch(/critical\s+allow\s+user\s.*Bash git/s);
+  expect(await first('Riskiest actions').innerText()).toMatch(/critical\s+allow\s+user\s.*Bash\s+git/s);
   expect(await first('Failures').innerText()).toMatch(/Action\.After Bash npm .*failed exit 1 141000ms/);
   await page.close();
 });

@@ -53,7 +53,7 @@ export function worked(machine: Machine, about: Session): string {
   const turnsOf = Array.from({ length: turns }, (_, turn) =>
     turn === turns - 1 && actions.length > 0 ? actions : Array.from({ length: calls }, () => usual),
   );
-  const steps = turnsOf.reduce((sum, all) => sum + 2 * all.length + 2, 2);
+  const steps = turnsOf.reduce((sum, all) => sum + 2 * all.length + 3.5, 2);
   const extraMs = actions.reduce((sum, { ms, waitMs = 0 }) => sum + ms + waitMs, 0);
   let atMs = Date.now() - agoMs - steps * 1_000 - extraMs;
   const rows: object[] = [];
@@ -102,6 +102,8 @@ export function worked(machine: Machine, about: Session): string {
       const result = { type: 'tool_result', tool_use_id: tool.tool_use_id, content: 'done', is_error: isError };
       row('user', { promptId: prompt.prompt_id, message: { role: 'user', content: [result] } });
     }
+    atMs += 500;
+    responds({ type: 'text', text: 'done' }, 'end_turn');
     add('Stop', { ...prompt, stop_hook_active: false });
     // The further fields of the status line: the used share of the window.
     const current_usage = { input_tokens: 40, cache_creation_input_tokens: 900, cache_read_input_tokens: 24_000 };
@@ -112,7 +114,6 @@ export function worked(machine: Machine, about: Session): string {
       seven_day: { used_percentage: 12, resets_at: resets_at + 86_400 },
     };
     add('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window, rate_limits });
-    responds({ type: 'text', text: 'done' }, 'end_turn');
   }
   const compactMetadata = { trigger: 'manual', preTokens: 63_000, postTokens: 9_000, durationMs: 400 };
   row('system', { subtype: 'compact_boundary', content: 'compacted', compactMetadata });
