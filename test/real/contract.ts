@@ -17,6 +17,8 @@ export interface Scenario {
   files?: Record<string, string>;
   /** Passed to the driver: it writes them into the agent's own settings. */
   settings?: Record<string, unknown>;
+  /** More flags of `enable`. */
+  enable?: string[];
   /** Environment variables of the agent, beside those of the driver. */
   environment?: Record<string, string>;
   /** The responses of the model, by tag. A prompt names its tag as `[[tag]]`. */
@@ -114,7 +116,7 @@ export interface Expectation {
    * them.
    */
   nested?: string;
-  /** Vendor events that are expected, beside those of the driver. */
+  /** Vendor events that must come, beside those of the driver, which may come. */
   vendor?: string[];
 }
 

@@ -275,6 +275,7 @@ function recordFaults({ scenario, otlp }: Performed, driver: Driver, spans: read
   }
   const known = [...(driver.vendor ?? []), ...(scenario.expect.vendor ?? [])];
   for (const name of vendor) if (!known.includes(name)) faults.push(`the event ${name} is unknown`);
+  for (const name of scenario.expect.vendor ?? []) if (!vendor.has(name)) faults.push(`the event ${name} did not come`);
   return faults;
 }
 

@@ -119,6 +119,7 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     '--no-proof',
     '--endpoint',
     `${endpoint}/hooks`,
+    ...(scenario.enable ?? []),
   ]);
   const enabled = snapshot(place.home);
   const tap = tapInbox(join(place.home, '.local', 'state', 'otel-hooks'));
