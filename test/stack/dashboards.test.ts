@@ -101,7 +101,7 @@ beforeAll(async () => {
   for (let i = 0; i < 12; i += 1) bad.journey('denied-by-classifier.journey');
   worked(bad, { turns: 4, calls: 8, command: 'npm run broken', isFailing: true });
   worked(bad, { turns: 1, model: 'in-house-70b' });
-  // The newest statement of the limit counts, in whatever order one delivery processes the sessions.
+  // The newest statement of the limit counts. The order in which one delivery processes the sessions does not matter.
   session = worked(bad, { turns: 3, calls: 4, command: 'git push --force origin main', limitUsed: 92 });
   statedCost(bad);
   // A hook that was registered twice.

@@ -394,7 +394,7 @@ test.each(['cumulative', 'delta'] as const)(
   },
 );
 
-test('a gauge keeps the newest measurement, whatever the order in which sessions are processed', () => {
+test('a gauge keeps the newest measurement, in any order of the sessions', () => {
   const measured = (value: number, measuredMs: number): Increment => ({
     metric: 'limitUsed',
     attributes: { [ours.limitWindow]: 'five_hour' },
