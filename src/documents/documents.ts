@@ -6,7 +6,7 @@
  *     installation          documents/installation.ts            id of this installation, and key of its hashes
  *     destination-<id>      config/destinations.ts               address, credentials and signals of a destination
  *     metrics-<id>          telemetry/metric-state.ts            counters and histograms of a destination
- *     ship                  ship/standing.ts                     waits and failures of destinations
+ *     ship                  ship/standing.ts                     failures, waits, and times of the last sending
  *     problems              problems/noted-problems.ts           problems that sessions and deliveries ran into
  *     processes             receive/previous.ts                  the session that each agent process began last
  *     origins-<agent>       transcripts/origins.ts               the session that each transcript file began with

@@ -1,8 +1,8 @@
 /**
- * The document `ship`: waits and failures of destinations. It is stored so that the next process keeps the back-off and
- * the failures. Its times are from this machine's clock. A time that is too far ahead was written before the clock was
- * set back, and counts as over. All functions are pure: a change returns a new standing; without a change, they return
- * the same object.
+ * The document `ship`: for each destination its failures and waits, and when it last got metrics and accepted anything.
+ * It is stored so that the next process keeps the back-off and the failures. Its times are from this machine's clock.
+ * A time that is too far ahead was written before the clock was set back, and counts as over. All functions are pure:
+ * a change returns a new standing; without a change, they return the same object.
  */
 import { type Destination, openingKeys, type Signal, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';

@@ -15,13 +15,13 @@ const shape: Shape = {
   entry: ({ posix, windows }) => ({ command: posix ?? windows, timeout: 10 }),
 };
 
+const hooksFile = (folder: string): string => join(folder, '.cursor', 'hooks.json');
+
 export const settings: Settings = {
   scopes: ['global', 'project'],
   installed: { programs: ['cursor', 'cursor-agent'], folders: ({ home }) => [join(home, '.cursor')] },
   runs: { posix: 'sh', windows: 'either' },
-  files: (scope, { home, project }) => [
-    jsonHooks(join(scope === 'global' ? home : project, '.cursor', 'hooks.json'), shape),
-  ],
+  files: (scope, { home, project }) => [jsonHooks(hooksFile(scope === 'global' ? home : project), shape)],
   afterwards:
     'Cursor reloads the file automatically. Hooks of a project run only in a trusted workspace; cloud agents run only the hooks of a project.',
   proof: (session, folder) => ({
@@ -46,7 +46,7 @@ export const obstaclesOf =
   (known: readonly string[]) =>
   ({ home, project }: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] =>
     [home, project].flatMap(folder => {
-      const file = join(folder, '.cursor', 'hooks.json');
+      const file = hooksFile(folder);
       const unknown = Object.keys(fieldsOf(fieldsOf(jsonValue(read(file) ?? '')).hooks)).filter(
         event => !known.includes(event),
       );
