@@ -1,14 +1,6 @@
 import type { Dialect } from '../contract/dialect.ts';
-import {
-  heardInJson,
-  jsonReply,
-  nativeEvent,
-  oneCall,
-  plainFields,
-  rewrittenInput,
-  type ToolRows,
-  toolPayload,
-} from '../shared/dialect.ts';
+import type { ToolRows } from '../shared/dialect.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 
 export const rows: ToolRows = {
   Bash: { tool: 'shell', fields: { command: 'command' } },
@@ -24,53 +16,28 @@ export const rows: ToolRows = {
 };
 export const mcp = { before: 'mcp__', between: '__' };
 
-/** The fields of Claude Code's payloads, which other agents took over. */
-export const fields: Dialect['fields'] = {
-  session_id: ['session_id'],
-  cwd: ['cwd'],
-  transcript_path: ['transcript_path'],
-  tool_use_id: ['tool_use_id'],
-  tool_output: ['tool_response'],
-  error: ['error'],
-  prompt: ['prompt'],
-  response: ['last_assistant_message'],
-  message: ['message'],
-  cause: ['source', 'reason', 'trigger'],
-  stop_hook_active: ['stop_hook_active'],
-  subagent_id: ['agent_id'],
-  subagent_type: ['agent_type'],
+const events = {
+  PreToolUse: 'before_tool_execute',
+  PostToolUse: 'after_tool_execute',
+  PostToolUseFailure: 'tool_use_failure',
+  SessionStart: 'session_start',
+  SessionEnd: 'session_end',
+  UserPromptSubmit: 'before_prompt',
+  Stop: 'agent_stop',
+  PreCompact: 'before_compact',
+  Notification: 'notification',
+  StopFailure: 'error_occurred',
+  SubagentStart: 'subagent_start',
+  SubagentStop: 'subagent_stop',
+  PermissionRequest: 'permission_request',
+  ConfigChange: 'config_change',
 };
 
 export const dialect: Dialect = {
   slug: 'claude-code',
   title: 'Claude Code',
   projectVariable: 'CLAUDE_PROJECT_DIR',
-  events: {
-    PreToolUse: 'before_tool_execute',
-    PostToolUse: 'after_tool_execute',
-    PostToolUseFailure: 'tool_use_failure',
-    SessionStart: 'session_start',
-    SessionEnd: 'session_end',
-    UserPromptSubmit: 'before_prompt',
-    Stop: 'agent_stop',
-    PreCompact: 'before_compact',
-    Notification: 'notification',
-    StopFailure: 'error_occurred',
-    SubagentStart: 'subagent_start',
-    SubagentStop: 'subagent_stop',
-    PermissionRequest: 'permission_request',
-    ConfigChange: 'config_change',
-  },
-  eventFields: ['hook_event_name'],
-  fields,
-  calls: payload => oneCall(payload, rows, mcp, ['tool_name', 'tool_input']),
-  rewritten: (payload, _native, [input]) => claudeInput(payload, input, rows),
-  payload: document => ({
-    ...plainFields(document, fields),
-    hook_event_name: nativeEvent(document, dialect.events),
-    ...toolPayload(document, rows, mcp, ['tool_name', 'tool_input']),
-  }),
-  heard: (ended, document) => heardInJson(ended, document, rows),
+  ...oneToolDialect({ events, rows, mcp }),
   takes: {
     before_tool_execute: ['deny', 'ask', 'allow', 'reason', 'context', 'updated_input', 'continue', 'system_message'],
     after_tool_execute: ['deny', 'reason', 'context', 'continue', 'system_message'],
@@ -84,13 +51,4 @@ export const dialect: Dialect = {
     before_compact: ['deny', 'reason', 'system_message'],
     config_change: ['deny', 'reason', 'system_message'],
   },
-  reply: jsonReply,
 };
-
-import type { Fields } from '../../event/event.ts';
-
-/** The whole input of a call, in payloads with `tool_name` and `tool_input`. */
-export const claudeInput = (payload: Fields, input: Fields | undefined, table: ToolRows): Fields | undefined =>
-  input === undefined
-    ? undefined
-    : rewrittenInput(String(payload.tool_name), (payload.tool_input ?? {}) as Fields, input, table);

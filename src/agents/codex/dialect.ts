@@ -1,16 +1,9 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, word } from '../../lib/read.ts';
-import { claudeInput, fields, mcp } from '../claude-code/dialect.ts';
+import { mcp } from '../claude-code/dialect.ts';
 import type { Call, Dialect, HookDocument } from '../contract/dialect.ts';
-import {
-  heardInJson,
-  jsonReply,
-  nativeEvent,
-  oneCall,
-  plainFields,
-  type ToolRows,
-  toolPayload,
-} from '../shared/dialect.ts';
+import { jsonReply, type ToolRows } from '../shared/dialect.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 import { partsOf, patchOf } from './patch-parts.ts';
 
 const rows: ToolRows = {
@@ -19,26 +12,27 @@ const rows: ToolRows = {
 };
 const PATCH = 'apply_patch';
 
+const events = {
+  PreToolUse: 'before_tool_execute',
+  PostToolUse: 'after_tool_execute',
+  SessionStart: 'session_start',
+  SessionEnd: 'session_end',
+  UserPromptSubmit: 'before_prompt',
+  Stop: 'agent_stop',
+  PreCompact: 'before_compact',
+  SubagentStart: 'subagent_start',
+  SubagentStop: 'subagent_stop',
+  PermissionRequest: 'permission_request',
+};
+const form = oneToolDialect({ events, rows, mcp });
+
 export const dialect: Dialect = {
   slug: 'codex',
   title: 'Codex',
-  events: {
-    PreToolUse: 'before_tool_execute',
-    PostToolUse: 'after_tool_execute',
-    SessionStart: 'session_start',
-    SessionEnd: 'session_end',
-    UserPromptSubmit: 'before_prompt',
-    Stop: 'agent_stop',
-    PreCompact: 'before_compact',
-    SubagentStart: 'subagent_start',
-    SubagentStop: 'subagent_stop',
-    PermissionRequest: 'permission_request',
-  },
-  eventFields: ['hook_event_name'],
-  fields,
+  ...form,
   calls,
-  rewritten(payload, _native, inputs) {
-    if (payload.tool_name !== PATCH) return claudeInput(payload, inputs[0], rows);
+  rewritten(payload, native, inputs) {
+    if (payload.tool_name !== PATCH) return form.rewritten(payload, native, inputs);
     const parts = partsOf(String(fieldsOf(payload.tool_input).command));
     const changed = parts.map(({ call, text }, i) => {
       const input = inputs[i];
@@ -47,13 +41,9 @@ export const dialect: Dialect = {
     const whole = changed.includes(undefined) ? undefined : `*** Begin Patch\n${changed.join('')}*** End Patch\n`;
     return whole === undefined ? undefined : { ...fieldsOf(payload.tool_input), command: whole };
   },
-  payload: document => ({
-    ...plainFields(document, fields),
-    hook_event_name: nativeEvent(document, dialect.events),
-    ...toolOf(document),
-  }),
+  payload: document => ({ ...form.payload(document), ...patchPayload(document) }),
   heard: (ended, document) => {
-    const heard = heardInJson(ended, document, rows);
+    const heard = form.heard(ended, document);
     if (heard.kind !== 'answer' || document.tool === undefined) return heard;
     const patch = word(heard.answer.updated_input?.command);
     const isFile = document.tool === 'file_write' || document.tool === 'file_edit';
@@ -83,13 +73,13 @@ export const dialect: Dialect = {
 function calls(payload: Fields): readonly Call[] {
   const patch = word(fieldsOf(payload.tool_input).command);
   const parts = payload.tool_name === PATCH && patch !== undefined ? partsOf(patch) : [];
-  return parts.length > 0 ? parts.map(({ call }) => call) : oneCall(payload, rows, mcp, ['tool_name', 'tool_input']);
+  return parts.length > 0 ? parts.map(({ call }) => call) : form.calls(payload);
 }
 
-function toolOf(document: HookDocument): Fields {
+/** A file is changed by a patch. */
+function patchPayload(document: HookDocument): Fields {
   const { tool, tool_input: input = {} } = document;
-  if (tool !== 'file_write' && tool !== 'file_edit')
-    return toolPayload(document, rows, mcp, ['tool_name', 'tool_input']);
+  if (tool !== 'file_write' && tool !== 'file_edit') return {};
   const part = patchOf({ tool, nativeTool: PATCH, input }, input);
   return { tool_name: PATCH, tool_input: { command: `*** Begin Patch\n${part ?? ''}*** End Patch\n` } };
 }

@@ -1,6 +1,6 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text } from '../../lib/read.ts';
-import { dialect as claude, fields as claudeFields, claudeInput } from '../claude-code/dialect.ts';
+import { dialect as claude } from '../claude-code/dialect.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import {
   answered,
@@ -11,8 +11,6 @@ import {
   heardInJson,
   inputOf,
   isDecision,
-  jsonReply,
-  nativeEvent,
   oneCall,
   plainFields,
   rewrittenInput,
@@ -20,6 +18,7 @@ import {
   toolPayload,
   updatedInput,
 } from '../shared/dialect.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 
 const rows: ToolRows = {
   bash: { tool: 'shell', fields: { command: 'command' } },
@@ -166,17 +165,10 @@ const codeRows: ToolRows = {
 const codeMcp = { before: 'mcp_', between: '_' };
 
 export const vsCodeDialect: Dialect = {
-  ...claude,
+  ...oneToolDialect({ events: claude.events, rows: codeRows, mcp: codeMcp }),
   slug: 'vs-code-copilot',
   title: 'Copilot in VS Code',
-  calls: payload => oneCall(payload, codeRows, codeMcp, ['tool_name', 'tool_input']),
-  rewritten: (payload, _native, [input]) => claudeInput(payload, input, codeRows),
-  payload: document => ({
-    ...plainFields(document, claudeFields),
-    hook_event_name: nativeEvent(document, claude.events),
-    ...toolPayload(document, codeRows, codeMcp, ['tool_name', 'tool_input']),
-  }),
-  heard: (ended, document) => heardInJson(ended, document, codeRows),
+  projectVariable: claude.projectVariable,
   takes: {
     before_tool_execute: ['deny', 'ask', 'allow', 'reason', 'context', 'updated_input', 'continue', 'system_message'],
     after_tool_execute: ['deny', 'reason', 'context', 'continue', 'system_message'],
@@ -186,5 +178,4 @@ export const vsCodeDialect: Dialect = {
     subagent_start: ['context', 'system_message'],
     subagent_stop: ['deny', 'reason', 'continue', 'system_message'],
   },
-  reply: jsonReply,
 };

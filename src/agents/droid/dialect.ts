@@ -1,14 +1,6 @@
-import { claudeInput, fields } from '../claude-code/dialect.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import {
-  heardInJson,
-  jsonReply,
-  nativeEvent,
-  oneCall,
-  plainFields,
-  type ToolRows,
-  toolPayload,
-} from '../shared/dialect.ts';
+import type { ToolRows } from '../shared/dialect.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 
 const mcp = { before: '', between: '___' };
 const rows: ToolRows = {
@@ -23,32 +15,24 @@ const rows: ToolRows = {
   Task: { tool: 'agent', fields: { prompt: 'prompt' } },
 };
 
+const events = {
+  PreToolUse: 'before_tool_execute',
+  PostToolUse: 'after_tool_execute',
+  SessionStart: 'session_start',
+  SessionEnd: 'session_end',
+  UserPromptSubmit: 'before_prompt',
+  Stop: 'agent_stop',
+  PreCompact: 'before_compact',
+  Notification: 'notification',
+  SubagentStop: 'subagent_stop',
+};
+
 export const dialect: Dialect = {
   slug: 'factory-droid',
   aliases: ['droid'],
   title: 'Factory Droid',
   projectVariable: 'FACTORY_PROJECT_DIR',
-  events: {
-    PreToolUse: 'before_tool_execute',
-    PostToolUse: 'after_tool_execute',
-    SessionStart: 'session_start',
-    SessionEnd: 'session_end',
-    UserPromptSubmit: 'before_prompt',
-    Stop: 'agent_stop',
-    PreCompact: 'before_compact',
-    Notification: 'notification',
-    SubagentStop: 'subagent_stop',
-  },
-  eventFields: ['hook_event_name'],
-  fields,
-  calls: payload => oneCall(payload, rows, mcp, ['tool_name', 'tool_input']),
-  rewritten: (payload, _native, [input]) => claudeInput(payload, input, rows),
-  payload: document => ({
-    ...plainFields(document, fields),
-    hook_event_name: nativeEvent(document, dialect.events),
-    ...toolPayload(document, rows, mcp, ['tool_name', 'tool_input']),
-  }),
-  heard: (ended, document) => heardInJson(ended, document, rows),
+  ...oneToolDialect({ events, rows, mcp }),
   takes: {
     // Where no person can answer, it lets an action pass that a hook asks about.
     before_tool_execute: ['deny', 'allow', 'reason', 'updated_input', 'continue', 'system_message'],
@@ -58,5 +42,4 @@ export const dialect: Dialect = {
     agent_stop: ['deny', 'reason', 'continue', 'system_message'],
     subagent_stop: ['deny', 'reason', 'continue', 'system_message'],
   },
-  reply: jsonReply,
 };

@@ -9,13 +9,10 @@ import {
   fault,
   inputOf,
   isDecision,
-  nativeEvent,
-  plainFields,
-  rewrittenInput,
   type ToolRows,
-  toolPayload,
   updatedInput,
 } from '../shared/dialect.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 
 const rows: ToolRows = {
   run_shell_command: { tool: 'shell', fields: { command: 'command' } },
@@ -42,25 +39,26 @@ const fields: Dialect['fields'] = {
   stop_hook_active: ['stop_hook_active'],
 };
 
+const events = {
+  BeforeTool: 'before_tool_execute',
+  AfterTool: 'after_tool_execute',
+  SessionStart: 'session_start',
+  SessionEnd: 'session_end',
+  BeforeAgent: 'before_prompt',
+  AfterAgent: 'agent_stop',
+  PreCompress: 'before_compact',
+  Notification: 'notification',
+  BeforeModel: 'before_model',
+  AfterModel: 'after_model',
+  BeforeToolSelection: 'before_tool_selection',
+};
+const form = oneToolDialect({ events, rows, mcp, fields });
+
 export const dialect: Dialect = {
   slug: 'gemini-cli',
   title: 'Gemini CLI',
   projectVariable: 'GEMINI_PROJECT_DIR',
-  events: {
-    BeforeTool: 'before_tool_execute',
-    AfterTool: 'after_tool_execute',
-    SessionStart: 'session_start',
-    SessionEnd: 'session_end',
-    BeforeAgent: 'before_prompt',
-    AfterAgent: 'agent_stop',
-    PreCompress: 'before_compact',
-    Notification: 'notification',
-    BeforeModel: 'before_model',
-    AfterModel: 'after_model',
-    BeforeToolSelection: 'before_tool_selection',
-  },
-  eventFields: ['hook_event_name'],
-  fields,
+  ...form,
   calls(payload) {
     const name = word(payload.tool_name);
     if (name === undefined) return [];
@@ -70,12 +68,8 @@ export const dialect: Dialect = {
     const of = word(tool);
     return [of === undefined ? call : { ...call, mcp: { server: word(server), tool: of } }];
   },
-  rewritten: (payload, _native, [input]) =>
-    input && rewrittenInput(String(payload.tool_name), fieldsOf(payload.tool_input), input, rows),
   payload: document => ({
-    ...plainFields(document, fields),
-    hook_event_name: nativeEvent(document, dialect.events),
-    ...toolPayload(document, rows, mcp, ['tool_name', 'tool_input']),
+    ...form.payload(document),
     ...(document.mcp === undefined
       ? {}
       : { mcp_context: { server_name: document.mcp.server, tool_name: document.mcp.tool } }),

@@ -1,16 +1,7 @@
 import { fieldsOf, isFields, text } from '../../lib/read.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import {
-  answered,
-  answerOf,
-  heardByCode,
-  nativeEvent,
-  oneCall,
-  plainFields,
-  replyByCode,
-  type ToolRows,
-  toolPayload,
-} from '../shared/dialect.ts';
+import { answered, answerOf, heardByCode, replyByCode, type ToolRows } from '../shared/dialect.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 
 const rows: ToolRows = {
   execute_bash: { tool: 'shell', fields: { command: 'command', cwd: 'cwd' } },
@@ -35,42 +26,39 @@ const fields: Dialect['fields'] = {
   response: ['assistant_response'],
 };
 
+const events = {
+  preToolUse: 'before_tool_execute',
+  postToolUse: 'after_tool_execute',
+  agentSpawn: 'session_start',
+  userPromptSubmit: 'before_prompt',
+  stop: 'agent_stop',
+  PreToolUse: 'before_tool_execute',
+  PostToolUse: 'after_tool_execute',
+  SessionStart: 'session_start',
+  UserPromptSubmit: 'before_prompt',
+  Stop: 'agent_stop',
+  PreTaskExec: 'before_task',
+  PostTaskExec: 'after_task',
+  PostFileCreate: 'file_created',
+  PostFileSave: 'file_changed',
+  PostFileDelete: 'file_deleted',
+};
+const form = oneToolDialect({ events, rows, mcp, fields });
+
 export const dialect: Dialect = {
   slug: 'kiro',
   title: 'Kiro',
-  events: {
-    preToolUse: 'before_tool_execute',
-    postToolUse: 'after_tool_execute',
-    agentSpawn: 'session_start',
-    userPromptSubmit: 'before_prompt',
-    stop: 'agent_stop',
-    PreToolUse: 'before_tool_execute',
-    PostToolUse: 'after_tool_execute',
-    SessionStart: 'session_start',
-    UserPromptSubmit: 'before_prompt',
-    Stop: 'agent_stop',
-    PreTaskExec: 'before_task',
-    PostTaskExec: 'after_task',
-    PostFileCreate: 'file_created',
-    PostFileSave: 'file_changed',
-    PostFileDelete: 'file_deleted',
-  },
-  eventFields: ['hook_event_name'],
-  fields,
+  ...form,
+  rewritten: undefined,
   // A read of several places, and texts under older names.
   calls: payload =>
-    oneCall(payload, rows, mcp, ['tool_name', 'tool_input']).flatMap(call => {
+    form.calls(payload).flatMap(call => {
       const { operations, file_text: older, text: newer, ...rest } = call.input;
       if (call.tool === 'file_read' && Array.isArray(operations) && operations.length > 0)
         return operations.map(each => ({ ...call, input: { ...rest, ...fieldsOf(each) } }));
       const content = call.tool === 'file_write' ? (text(older) ?? text(newer)) : undefined;
       return [content === undefined ? call : { ...call, input: { ...rest, content } }];
     }),
-  payload: document => ({
-    hook_event_name: nativeEvent(document, dialect.events),
-    ...plainFields(document, fields),
-    ...toolPayload(document, rows, mcp, ['tool_name', 'tool_input']),
-  }),
   heard(ended, document) {
     const byCode = heardByCode(ended);
     if (byCode !== undefined) return byCode;

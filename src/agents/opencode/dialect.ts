@@ -1,7 +1,7 @@
-import { fieldsOf } from '../../lib/read.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import { oneCall, plainFields, rewrittenInput, type ToolRows, toolPayload, updatedInput } from '../shared/dialect.ts';
+import { type ToolRows, updatedInput } from '../shared/dialect.ts';
 import { heardAsFormat } from '../shared/format-answers.ts';
+import { oneToolDialect } from '../shared/one-tool-dialect.ts';
 
 const rows: ToolRows = {
   bash: { tool: 'shell', fields: { command: 'command' } },
@@ -22,32 +22,23 @@ const fields: Dialect['fields'] = {
   tool_output: ['tool_output'],
 };
 
+const events = {
+  'tool.execute.before': 'before_tool_execute',
+  'tool.execute.after': 'after_tool_execute',
+  'session.created': 'session_start',
+  'session.deleted': 'session_end',
+  'session.idle': 'agent_stop',
+  'session.error': 'error_occurred',
+  'permission.asked': 'permission_request',
+  'experimental.session.compacting': 'before_compact',
+  'file.edited': 'file_changed',
+};
+
 /** The payloads and answers of the plugin that `convert` writes: OpenCode itself calls functions. */
 export const dialect: Dialect = {
   slug: 'opencode',
   title: 'OpenCode',
-  events: {
-    'tool.execute.before': 'before_tool_execute',
-    'tool.execute.after': 'after_tool_execute',
-    'session.created': 'session_start',
-    'session.deleted': 'session_end',
-    'session.idle': 'agent_stop',
-    'session.error': 'error_occurred',
-    'permission.asked': 'permission_request',
-    'experimental.session.compacting': 'before_compact',
-    'file.edited': 'file_changed',
-  },
-  eventFields: ['hook_event_name'],
-  fields,
-  calls: payload => oneCall(payload, rows, mcp, ['tool', 'tool_input']),
-  rewritten: (payload, _native, [input]) =>
-    input && rewrittenInput(String(payload.tool), fieldsOf(payload.tool_input), input, rows),
-  payload: document => ({
-    hook_event_name:
-      Object.keys(dialect.events).find(name => dialect.events[name] === document.event) ?? document.native_event,
-    ...plainFields(document, fields),
-    ...toolPayload(document, rows, mcp, ['tool', 'tool_input']),
-  }),
+  ...oneToolDialect({ events, rows, mcp, fields, keys: ['tool', 'tool_input'] }),
   heard(ended, document) {
     const heard = heardAsFormat(ended);
     if (heard.kind !== 'answer') return heard;
