@@ -6,7 +6,8 @@ import { parseDocument, Scalar } from 'yaml';
 import { cannotRun, needs } from '../needs.ts';
 import type { Driver } from './contract.ts';
 import { judge } from './judge.ts';
-import { cacheFolder, perform, scenariosOf } from './perform.ts';
+import { installed } from './namespace.ts';
+import { perform, scenariosOf } from './perform.ts';
 import { checksOf, record, shownBy } from './results.ts';
 import { recordShapes, shapesOf, unknownIn } from './shapes.ts';
 
@@ -35,7 +36,7 @@ for (const agent of agents) {
         const name = `${each.name}: ${each.scenario.about}${repeats === 1 ? '' : ` (${i})`}`;
         test(name, async context => {
           needs(context, 'unshare', 'ip', 'git', 'python3');
-          if (!existsSync(join(cacheFolder(), `${agent}-${version}`, 'node_modules', '.bin'))) {
+          if (!existsSync(join(installed(agent, version), 'node_modules', '.bin'))) {
             cannotRun(context, `${agent} ${version} is not installed: npm run test:agents installs it`);
           }
           const { driver } = (await import(`./agents/${agent}.ts`)) as { driver: Driver };

@@ -11,7 +11,7 @@ import { guardsOf, RUNS } from './guards/cases.ts';
 import { performGuards } from './guards/perform.ts';
 import { type GuardResult, recordGuards, resultOf } from './guards/results.ts';
 import { targets } from './guards/targets.ts';
-import { cacheFolder } from './perform.ts';
+import { installed } from './namespace.ts';
 
 const { env } = process;
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, 'agents.json'), 'utf8')) as Record<
@@ -34,7 +34,7 @@ for (const [agent, target] of Object.entries(targets)) {
       const names = guards.map(({ way, thing, source }) => `${way} of ${source} at ${thing}`).join('; ');
       test(`${run + 1}: ${names}`, async context => {
         needs(context, 'unshare', 'ip', 'git', 'python3');
-        if (!existsSync(join(cacheFolder(), `${agent}-${version}`, 'node_modules', '.bin'))) {
+        if (!existsSync(join(installed(agent, version), 'node_modules', '.bin'))) {
           cannotRun(context, `${agent} ${version} is not installed: npm run test:agents installs it`);
         }
         const { folder, run: performed } = await performGuards(agent, version, guards);

@@ -1,16 +1,11 @@
 /** Runs the stage of one scenario in a network namespace of its own, and reads the results. */
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { buildSync } from 'esbuild';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Scenario, Seen } from './contract.ts';
+import { inNamespace, installed, root } from './namespace.ts';
 import type { Item } from './receiver.ts';
-
-export const root = fileURLToPath(new URL('../..', import.meta.url));
-const here = import.meta.dirname;
 
 export interface Performed {
   folder: string;
@@ -19,15 +14,9 @@ export interface Performed {
   otlp: Item[];
 }
 
-export const cacheFolder = (): string =>
-  resolve(
-    process.env.OTEL_HOOKS_AGENTS_CACHE ??
-      join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'otel-hooks', 'agents'),
-  );
-
 /** The scenarios of an agent, by name. */
 export function scenariosOf(agent: string): { name: string; path: string; scenario: Scenario }[] {
-  const folder = join(here, 'scenarios', agent);
+  const folder = join(import.meta.dirname, 'scenarios', agent);
   return readdirSync(folder)
     .filter(name => name.endsWith('.yaml'))
     .sort()
@@ -45,55 +34,11 @@ export async function perform(
   isRepeated = false,
 ): Promise<Performed> {
   const folder = mkdtempSync(join(tmpdir(), `real-${agent}-`));
-  const bundle = join(folder, 'stage.mjs');
-  const orders = {
-    folder,
-    scenario: scenario.path,
-    agent: join(cacheFolder(), `${agent}-${version}`),
-    root,
-    isRepeated,
-  };
-  buildSync({
-    stdin: {
-      contents: `import { stage } from './stage.ts';
-        import { driver } from './agents/${agent}.ts';
-        await stage(driver, JSON.parse(process.argv[2]));`,
-      resolveDir: here,
-      loader: 'ts',
-    },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    outfile: bundle,
-    absWorkingDir: root,
-    alias: { yaml: './node_modules/yaml/browser/index.js' },
-    logLevel: 'warning',
-  });
-  const words = [
-    '-n',
-    'sh',
-    '-c',
-    'ip link set lo up; exec "$@"',
-    'sh',
-    process.execPath,
-    bundle,
-    JSON.stringify(orders),
-  ];
-  const asUser = process.geteuid?.() === 0 ? [] : ['-r'];
-  const child = spawn('unshare', [...asUser, ...words], {
-    stdio: ['ignore', 'inherit', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: folder, REAL_AGENTS_PTY: join(here, 'in-terminal.py') },
-  });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  const status = await new Promise<number | null>((done, fail) => {
-    child.on('error', fail);
-    child.on('close', done);
-  });
-  if (status !== 0) throw new Error(`the stage of ${agent} failed (${status}), see ${folder}:\n${stderr}`);
+  const orders = { folder, scenario: scenario.path, agent: installed(agent, version), root, isRepeated };
+  const program = `import { stage } from './stage.ts';
+    import { driver } from './agents/${agent}.ts';
+    await stage(driver, JSON.parse(process.argv[2]));`;
+  await inNamespace({ agent, folder, program, orders });
   const read = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), 'utf8'));
   return {
     folder,
