@@ -12,7 +12,7 @@ import { ownData, type Place, placesOf } from './native-places.ts';
 import { withProjectVariables } from './project-variables.ts';
 import type { Provider, Target } from './provider.ts';
 import { blocking as blockingCommand, request, softened } from './replacement-commands.ts';
-import { addPlainLoss, dialectOf, FORMAT, translated } from './runtime-command.ts';
+import { addPlainLoss, translated } from './runtime-command.ts';
 import { type Capability, capabilities, defaultStrategy, type Strategy } from './vocabulary.ts';
 
 export interface Fitted {
@@ -57,9 +57,8 @@ function fitHook(given: Hook, asked: Target, addLoss: AddLoss): Omit<Fitted, 'in
   const places = placesOf(given, asked, addLoss);
   if (places.length === 0) return undefined;
   const target = translated(given, asked);
-  // The runtime sets the variable of the agent that the command was written for.
-  const setsVariable = target.isTranslated && dialectOf(given) !== FORMAT;
-  const hook = setsVariable ? given : withProjectVariables(given, target.provider, addLoss);
+  // The runtime sets the variables that a command names.
+  const hook = target.isTranslated ? given : withProjectVariables(given, target.provider, addLoss);
   const strategy = strategyFor(hook, target, addLoss);
   addFieldLosses(hook, target.provider, addLoss);
   if (strategy === 'exclude') return undefined;

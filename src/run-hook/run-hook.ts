@@ -138,17 +138,24 @@ function settled(heard: Heard, flags: Flags, canDeny: boolean, event: string): {
   return { answer: {}, warning: `${name}; the action goes on` };
 }
 
+/** The variables in which agents name the folder of the project. */
+const projectVariables = /[A-Z][A-Z0-9]*_PROJECT_DIR(?![A-Za-z0-9_])/g;
+/** Such a variable at the beginning of a path. */
+const inProject = /^(?:\$\{?|%)[A-Z][A-Z0-9]*_PROJECT_DIR[}%]?(?:[\\/]|$)/;
+
 async function ran(flags: Flags, input: string | Buffer, root: string, source: Dialect | typeof FORMAT): Promise<Ran> {
-  const cwd = flags.cwd === undefined ? process.cwd() : join(root, flags.cwd);
-  if (flags.cwd !== undefined) {
+  const folder = flags.cwd?.replace(inProject, '');
+  const cwd = folder === undefined ? process.cwd() : join(root, folder);
+  if (folder !== undefined) {
     const inside = relative(root, cwd);
-    if (isAbsolute(flags.cwd) || inside.startsWith('..'))
-      throw new Fault(`--cwd ${flags.cwd} leads out of the project`);
+    if (isAbsolute(folder) || inside.startsWith('..')) throw new Fault(`--cwd ${flags.cwd} leads out of the project`);
     if (!existsSync(cwd)) throw new Fault(`--cwd ${flags.cwd} does not exist in ${root}`);
   }
-  const variable = source === FORMAT ? undefined : source.projectVariable;
-  const project = variable === undefined ? {} : { [variable]: root };
-  const env = { ...process.env, ...project, ...flags.env };
+  // A script reads the variable of the agent that it was written for; a line can name the variable of any agent.
+  const own = source === FORMAT || source.projectVariable === undefined ? [] : [source.projectVariable];
+  const named = flags.command.flatMap(each => each.match(projectVariables) ?? []);
+  const folders = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, root]));
+  const env = { ...folders(named), ...process.env, ...folders(own), ...flags.env };
   const done = await runCommand({ command: flags.command, input, cwd, env, timeoutMs: flags.timeoutMs });
   if (done.kind === 'failed') throw new Fault(`the command ${done.why}`);
   // The shell says with these codes that it found no program.

@@ -30,6 +30,13 @@ describe('variables of the project', () => {
     expect(commandAt(slug, from)).toBe(to);
   });
 
+  it('stay where the runtime sets them', () => {
+    const target = targetNamed('codex', { commands: 'runtime' });
+    const { fit, losses } = convertManifest(manifestOf(guard('"$CLAUDE_PROJECT_DIR"/a.sh')), target);
+    expect(fit.hooks[0]?.hook.handler.command).toBe('"$CLAUDE_PROJECT_DIR"/a.sh');
+    expect(lossLines(losses).join('\n')).not.toContain('PROJECT_DIR');
+  });
+
   it('are losses where the agent has none', () => {
     const losses = lossesAt('codex', guard('"$CLAUDE_PROJECT_DIR"/a.sh'));
     expect(losses).toContain('1 error semantic_approximation: Codex does not set $CLAUDE_PROJECT_DIR');

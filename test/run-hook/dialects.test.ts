@@ -68,3 +68,26 @@ it('a document has its schema', () => {
   expect(hookDocument.safeParse(document('shell', { command: 'ls' })).success).toBe(true);
   expect(hookDocument.safeParse({ ...document('shell', {}), version: 2 }).success).toBe(false);
 });
+
+describe('the exit codes of Gemini CLI', () => {
+  const gemini = dialects.find(({ slug }) => slug === 'gemini-cli') as Dialect;
+  const heard = (code: number, stdout: string, stderr = '') =>
+    gemini.heard({ code, stdout, stderr }, document('shell', { command: 'x' }));
+  const deny = '{"decision":"deny","reason":"no"}';
+
+  it.each([0, 1, 3, 137])('a denial in JSON counts beside exit code %i', code =>
+    expect(heard(code, deny)).toMatchObject({ kind: 'answer', answer: { decision: 'deny', reason: 'no' } }),
+  );
+
+  it.each([
+    [2, '{"decision":"allow"}', 'denial'],
+    [2, '', 'denial'],
+    [3, 'no', 'denial'],
+    [3, '', 'fault'],
+    [3, '{"decision":"allow"}', 'fault'],
+    [1, 'no', 'fault'],
+  ])('exit code %i with the output %j is a %s', (code, stdout, kind) => expect(heard(code, stdout).kind).toBe(kind));
+
+  it('a text on standard error denies where standard output is empty', () =>
+    expect(heard(3, '', 'no')).toEqual({ kind: 'denial', reason: 'no' }));
+});

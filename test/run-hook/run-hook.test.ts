@@ -63,6 +63,14 @@ describe('the contract of the format', () => {
     expect([done.code, answer(done)]).toEqual([code, expected]);
   });
 
+  it('sets a variable for the folder of the project that the command names, whichever agent sets it', () => {
+    const guard = 'printf "%s %s" "$FACTORY_PROJECT_DIR" "$GEMINI_PROJECT_DIR" > named';
+    run(['--as', 'codex', '--', guard]);
+    expect(readFileSync(join(folder, 'named'), 'utf8')).toBe(`${folder} ${folder}`);
+    run(['--as', 'codex', '--cwd', '$CLAUDE_PROJECT_DIR/tools', '--', 'pwd > ../place']);
+    expect(readFileSync(join(folder, 'place'), 'utf8').trim()).toBe(join(folder, 'tools'));
+  });
+
   it.each([
     ['echo broken >&2; exit 1', 'broken'],
     ['exit 127', 'exit code 127'],

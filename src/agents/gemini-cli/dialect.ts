@@ -78,12 +78,13 @@ export const dialect: Dialect = {
     // The runner reads stderr where stdout is empty.
     const said = ended.stdout.trim() === '' ? ended.stderr : ended.stdout;
     const output = answerOf(said);
-    if (ended.code === 1) return fault(failure(ended));
-    if (ended.code !== 0) {
-      const reason = typeof output === 'object' ? (text(output.reason) ?? said.trim()) : said.trim();
-      // The product fails open for a code without a text; the format's code 2 always denies.
-      return reason !== '' || ended.code === 2 ? { kind: 'denial', reason } : fault(failure(ended));
-    }
+    const isText = typeof output !== 'object';
+    // The product fails open for a code without a text; the format's code 2 always denies.
+    if (ended.code === 2 || (ended.code > 1 && typeof output === 'string'))
+      return { kind: 'denial', reason: isText ? said.trim() : (text(output.reason) ?? said.trim()) };
+    // It reads JSON beside any code.
+    const stops = !isText && (decisionOf(output.decision) === 'deny' || output.continue === false);
+    if (ended.code !== 0 && !stops) return fault(failure(ended));
     if (output === undefined) return answered({});
     if (typeof output === 'string')
       return output.startsWith('{')

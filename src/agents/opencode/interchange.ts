@@ -56,7 +56,8 @@ export const interchange: Provider = {
       blocks: { ...draft.blocks, permission_request: 'prevent' },
     },
   },
-  product: { blocks: { permission_request: 'observe' } },
+  // OpenCode joins both names with `_`, which other names of tools contain too. The plugin joins them.
+  product: { mcp: { before: 'mcp:', between: '/' }, blocks: { permission_request: 'observe' } },
   remarks: {
     permission_request: {
       kind: 'blocking_may_not_work',
@@ -125,9 +126,11 @@ const DEFAULT_TIMEOUT_S = 30;
 
 /**
  * Names separated by | are a list; any other text is a regular expression. An invalid expression matches everything.
+ * OpenCode names the tool of an MCP server server_tool.
  */
-function hits(matcher, tool) {
-  if (matcher === undefined) return true;
+function hits(written, tool) {
+  if (written === undefined) return true;
+  const matcher = written.replace(/mcp:([^/|]+)\\/(\\.\\*)?/g, (_, server, all) => (all ? '^' + server + '_.*' : server + '_'));
   if (/^[\\w|]+$/.test(matcher)) return matcher.split('|').includes(tool);
   try {
     return new RegExp(matcher).test(tool);

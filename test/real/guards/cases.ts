@@ -17,8 +17,6 @@ export interface Guard {
 const FORMAT = 'hook-interchange';
 const things: readonly Thing[] = ['shell', 'file write', 'MCP', 'shell'];
 const ways: readonly Way[] = ['exit code', 'JSON', 'updated input'];
-/** Agents whose names of MCP tools a matcher cannot tell from others. */
-const withoutMcp = ['opencode'];
 /** Dialects without an answer in JSON, and the one that reads no exit code. */
 const onlyCodes = ['windsurf', 'kiro'];
 const noCodes = ['cline'];
@@ -33,8 +31,7 @@ export function guardsOf(agent: string, slugs: readonly string[], run: number): 
   const guards = things.map((thing, i): Guard => {
     const n = run * things.length + i;
     const source = sources[n % sources.length] ?? FORMAT;
-    const own = thing === 'MCP' && withoutMcp.includes(agent) ? 'file write' : thing;
-    return { mark: `m${n}`, way: wayOf(source, i + run), thing: own, source };
+    return { mark: `m${n}`, way: wayOf(source, i + run), thing, source };
   });
   return [...guards, { mark: `x${run}`, way: others[run] ?? 'ask', thing: 'shell', source: FORMAT }];
 }
