@@ -526,7 +526,7 @@ function badValue({ key, value, file, line, variable, flag, why }: BadValue, val
 const groupOf = (key: Key): string => key.slice(0, key.indexOf('.'));
 
 const isCredential = (key: Key): boolean =>
-  /(^|[._])(headers|client_key|client_certificate)$/.test(key) || (factsOf(key).secret ?? false);
+  /(^|[._])(headers|headers_command|client_key|client_certificate)$/.test(key) || (factsOf(key).secret ?? false);
 
 /** The credential keys for a signal: the general one and the signal's own. */
 export const credentialKeys = (signal: OtlpSignal): Key[] => [

@@ -1,10 +1,11 @@
 /** Computes destinations from settings. A destination is complete: sending to it needs no further settings. */
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { type ContentClass, type ContentMode, contentModes, defaultModes } from '../event/content-classes.ts';
 import { digest } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type Config, credentialKeys, exportersOf, type Sampler, shareIn, shownEndpoint } from './config.ts';
+import { type Credentials, changingCredentials, changingKeys, changingKeysOf } from './credentials.ts';
+import { badHeader } from './headers.ts';
 import { alone, type NamedDestination, placed, placeOfKey } from './named-destinations.ts';
 import { decoded, parsePairs } from './pairs.ts';
 import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';
@@ -63,6 +64,8 @@ export interface Target {
   /** The file of the key with which requests are signed. */
   sign?: string | undefined;
   tls: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined };
+  /** The source of headers that change. */
+  credentials?: Credentials | undefined;
 }
 
 const localhost = (protocol: Protocol): string => `http://localhost:${protocol === 'grpc' ? GRPC_PORT : '4318'}`;
@@ -181,6 +184,7 @@ export function addressKeys(provider: Provider): Key[] {
   if (wayOf(provider) !== 'otlp') return [];
   return [
     'otlp.endpoint',
+    ...changingKeys,
     ...signals.flatMap((signal): Key[] => [`otlp.${signal}_endpoint`, ...credentialKeys(signal)]),
   ];
 }
@@ -210,9 +214,14 @@ const placeKeys: ReadonlySet<string> = new Set([
   ...[...providers, 'agent-hooks-http' as const].flatMap(addressKeys),
 ]);
 
-/** The settings with the credentials of a provider. */
-export function openingKeys({ provider, name }: Pick<Destination, 'provider' | 'name'>): string[] {
-  const keys = openingKeysOf(provider);
+/** The settings with the credentials of a destination. */
+export function openingKeys({
+  provider,
+  name,
+  signals: targets,
+}: Pick<Destination, 'provider' | 'name'> & Partial<Pick<Destination, 'signals'>>): string[] {
+  const changing = Object.values(targets ?? {}).find(({ credentials }) => credentials !== undefined)?.credentials;
+  const keys = changing === undefined ? openingKeysOf(provider) : changingKeysOf(changing);
   return name === undefined || provider === 'agent-hooks-http' || provider === 'agent-hooks-log'
     ? keys
     : keys.map(key => placeOfKey({ name, provider }, key));
@@ -440,6 +449,7 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
   const pick = (key: 'client_certificate' | 'client_key'): string | undefined =>
     (allowed.get(`otlp.${signal}_${key}`) ? values[`otlp.${signal}_${key}`] : undefined) ??
     (allowed.get(`otlp.${key}`) ? values[`otlp.${key}`] : undefined);
+  const credentials = changingCredentials(config, url, problems, isAllowed);
   return {
     url: bare(url),
     headers,
@@ -451,6 +461,7 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
       cert: pick('client_certificate'),
       key: pick('client_key'),
     },
+    ...(credentials === undefined ? {} : { credentials }),
   };
 }
 
@@ -524,28 +535,6 @@ function headersOf({ values, origins }: Config, key: Key, problems: Problem[], i
   return headers;
 }
 
-/**
- * otel-hooks sets the headers about the length and the form of the body. A line break in a value would begin another
- * header.
- */
-const ownHeaders = ['host', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'connection'];
-
-/** HTTP/2 has no such header, or gRPC gives it a meaning. */
-const notOverGrpc = /^(grpc-.*|te|upgrade|keep-alive|proxy-connection|http2-settings)$/i;
-
-function badHeader(name: string, value: string, isGrpc = false): string | undefined {
-  if (ownHeaders.includes(name.toLowerCase())) return 'otel-hooks sets itself';
-  if (isGrpc && notOverGrpc.test(name)) return 'gRPC does not allow';
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-    return undefined;
-  } catch {
-    // Both functions throw for an invalid header. Their messages contain the value, so they are not shown.
-    return 'HTTP does not allow';
-  }
-}
-
 const local: Target = { headers: {}, timeoutMs: 10_000, gzip: false, protocol: 'http/json', tls: {} };
 
 function localTargets(values: Values, provider: 'console' | 'file', where: { path?: string }): Targets {
@@ -568,13 +557,14 @@ function complete(values: Values, provider: Provider, endpoint: string, targets:
   const isDelta =
     values['otlp.temporality'] !== 'cumulative' || (isPreset(provider) && presetNamed(provider).temporality);
   const temporality = isDelta ? 'delta' : 'cumulative';
-  const identity = Object.entries(targets).map(([signal, { url, path, headers, tls, types }]) => [
+  const identity = Object.entries(targets).map(([signal, { url, path, headers, tls, types, credentials }]) => [
     signal,
     url,
     path,
     Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1)),
     tls,
     ...(types === undefined ? [] : [types]),
+    ...(credentials === undefined ? [] : [credentials]),
   ]);
   return {
     v: 1,

@@ -278,6 +278,36 @@ const single = {
     text: 'path',
     variables: ['OTEL_EXPORTER_OTLP_CLIENT_KEY'],
   }),
+  'otlp.headers_command': setting(words, {
+    about:
+      'Command that prints further headers, as lines `name: value` or as one JSON object: a text for the shell, or a list of words. ' +
+      'The process that delivers runs it; a hook never does. docs/networks.md has examples with keychains.',
+    text: 'list',
+  }),
+  'otlp.headers_command_seconds': setting(z.int().min(1).max(86_400), {
+    about:
+      'For how long a process uses the output of `otlp.headers_command`. When the server refuses it, the command runs again at once, one time.',
+    text: 'number',
+    default: 300,
+  }),
+  'otlp.oauth_token_url': setting(address, {
+    about:
+      'Token server of OAuth 2. With it, `otlp.oauth_client_id` and `otlp.oauth_client_secret`, requests carry a token of the grant `client_credentials`.',
+    text: 'text',
+  }),
+  'otlp.oauth_client_id': text('Client at the token server.'),
+  'otlp.oauth_client_secret': secret('Secret of this client.'),
+  'otlp.oauth_scope': text('Scopes of the token, separated by spaces.'),
+  'otlp.oauth_audience': text('Audience of the token, for token servers that expect one.'),
+  'otlp.oauth_auth': setting(z.enum(['basic', 'post']), {
+    about: 'Where the client and its secret are sent: in the header `Authorization`, or in the body.',
+    text: 'word',
+    default: 'basic',
+  }),
+  'otlp.oauth_certificate': setting(path, {
+    about: 'PEM file of the authority that must have signed the certificate of the token server.',
+    text: 'path',
+  }),
   'otlp.temporality': setting(z.enum(temporalities), {
     about:
       'Temporality of metrics: `cumulative` for Prometheus, `delta` for back ends that add values up (`lowmemory` means the same).',

@@ -525,6 +525,10 @@ const mendPlace = (endpoint: string): string | undefined =>
   URL.canParse(endpoint) ? undefined : 'check that a plain file can be written there.';
 
 function mendAddress(why: string): string | undefined {
+  if (why.startsWith('headers_command: '))
+    return 'run the command of otlp.headers_command by hand, as the same user, and correct it.';
+  if (why.startsWith('token server '))
+    return 'check otlp.oauth_token_url, otlp.oauth_client_id, otlp.oauth_client_secret and otlp.oauth_auth.';
   if (why.startsWith('proxy ')) return mendProxy(why);
   if (why.includes(' behind proxy '))
     return 'if the proxy inspects TLS, name the file with its authority in proxy.ca; or name the host in NO_PROXY or proxy.direct.';

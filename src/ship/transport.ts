@@ -16,7 +16,9 @@ import { readPrivate } from '../lib/private-file.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
 import { type Answer, decompressed, LARGEST_ANSWER_BYTES } from './answer.ts';
+import { createCredentials } from './credentials.ts';
 import { createGrpcTransport, type Pings } from './grpc.ts';
+import { refusesCredentials } from './verdict.ts';
 import { codeOf, createWays, failureOf, NoWay, refusalOf, requestOn, type Way } from './ways.ts';
 
 /** Never rejects: every failure is an answer. */
@@ -34,10 +36,27 @@ export function createHttpTransport(findProxies?: () => Proxies, pings?: Pings):
   const ways = createWays(findProxies);
   const grpc = createGrpcTransport(ways, pings);
 
+  const credentials = createCredentials(ways);
+
   async function send(destination: Destination, signal: Signal, body: Uint8Array): Promise<Answer> {
     const target = destination.signals[signal];
     if (target?.url === undefined) return { failure: 'no address' };
-    if (target.protocol === 'grpc') return grpc.send({ ...target, url: target.url }, body, userAgentOf(target));
+    const { credentials: source, url } = target;
+    if (source === undefined) return sendWith({ ...target, url }, signal, body);
+    for (let isRepeated = false; ; isRepeated = true) {
+      const supplied = await credentials.headersOf(source, target.timeoutMs);
+      if ('failure' in supplied) return supplied;
+      const headers = { ...target.headers, ...supplied.headers };
+      const answer = await sendWith({ ...target, url, headers }, signal, body);
+      // A token may have ended early. New headers are fetched once before the destination pauses.
+      if (!refusesCredentials(answer)) return answer;
+      credentials.forget(source);
+      if (isRepeated) return answer;
+    }
+  }
+
+  async function sendWith(target: Target & { url: string }, signal: Signal, body: Uint8Array): Promise<Answer> {
+    if (target.protocol === 'grpc') return grpc.send(target, body, userAgentOf(target));
     const plain = signal !== 'events' && target.protocol === 'http/json' ? jsonOf(signal, body) : body;
     // The same answer as from a receiver that cannot parse the body.
     if (plain === undefined) return { status: 400, body: new Uint8Array() };

@@ -82,6 +82,12 @@ const TOO_LARGE: GrpcName = 'RESOURCE_EXHAUSTED';
 /** A reason is a part of names of files. */
 const reasonOf = (name: GrpcName): string => `grpc-${name.toLowerCase().replaceAll('_', '-')}`;
 
+/** Returns true for an answer after which the destination pauses until the credentials are corrected. */
+export function refusesCredentials(answer: Answer): boolean {
+  const verdict = verdictOf(answer, 0);
+  return verdict.kind === 'pause' && verdict.scope === 'destination';
+}
+
 /** Returns the status of a refusal, as in a pause. */
 export const statusOf = (reason: string): number =>
   Number(reason) || Math.max(0, grpcNames.map(reasonOf).indexOf(reason));

@@ -416,3 +416,70 @@ describe('--provider', () => {
     expect(chosen({ ...keys, provider: 'otlp' }, 'langfuse')).toEqual([[], ['provider-not-configured']]);
   });
 });
+
+describe('headers that change', () => {
+  const credentialsIn = (found: ReturnType<typeof from>) =>
+    found.destinations[0]?.signals.traces && (found.destinations[0].signals.traces.credentials ?? 'none');
+  const codes = ({ problems }: ReturnType<typeof from>) => problems.map(({ code }) => code);
+  const oauth = {
+    oauth_token_url: 'https://me:pw@login.example/token',
+    oauth_client_id: 'me',
+    oauth_client_secret: 'secret',
+  };
+
+  it('come from a command, or from a token server without the credentials of its address', () => {
+    const command = { endpoint: 'https://h', headers_command: ['get', 'it'], headers_command_seconds: 7 };
+    expect(credentialsIn(from({ otlp: { ...command, ...oauth } }))).toEqual({
+      ...{ kind: 'command', command: ['get', 'it'], seconds: 7 },
+    });
+    expect(credentialsIn(from({ otlp: { endpoint: 'https://h', ...oauth, oauth_scope: 'a b' } }))).toMatchObject({
+      ...{ kind: 'oauth', tokenUrl: 'https://login.example/token', clientId: 'me', clientSecret: 'secret' },
+      ...{ auth: 'basic', scope: 'a b' },
+    });
+  });
+
+  it('need the client and its secret', () => {
+    const found = from({ otlp: { endpoint: 'https://h', oauth_token_url: oauth.oauth_token_url } });
+    expect(credentialsIn(found)).toBe('none');
+    expect(found.problems).toEqual([
+      { code: 'provider-incomplete', provider: 'otlp', key: 'otlp.oauth_client_id' },
+      { code: 'provider-incomplete', provider: 'otlp', key: 'otlp.oauth_client_secret' },
+    ]);
+  });
+
+  it('are not sent to a host that a higher layer names', () => {
+    for (const own of [{ headers_command: 'get' }, oauth]) {
+      const found = from(
+        { otlp: { endpoint: 'https://h', ...own } },
+        { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://theirs' },
+      );
+      expect([credentialsIn(found), codes(found)]).toEqual(['none', ['credentials-withheld']]);
+    }
+  });
+
+  it('keep the secret from a token server that a higher layer names', () => {
+    const text = '{"otlp": {"oauth_token_url": "https://theirs/token"}}';
+    const project = { file: '/p/.otel-hooks.json', text, trusted: true };
+    const found = from({ otlp: { endpoint: 'https://h', ...oauth } }, {}, { project });
+    expect([credentialsIn(found), codes(found)]).toEqual(['none', ['credentials-withheld']]);
+  });
+
+  it("are not a project's choice without consent, and its command is shown before", () => {
+    const text = '{"otlp": {"headers_command": "curl evil"}}';
+    const input = (trusted: boolean) => ({ project: { file: '/p/.otel-hooks.json', text, trusted } });
+    const file = { otlp: { endpoint: 'https://h' } };
+    const found = from(file, {}, input(false));
+    expect([credentialsIn(found), codes(found)]).toEqual(['none', ['config-untrusted']]);
+    expect(configOf(file, {}, input(false)).beyond).toMatchObject([
+      { key: 'otlp.headers_command', value: 'curl evil' },
+    ]);
+    expect(credentialsIn(from(file, {}, input(true)))).toMatchObject({ command: 'curl evil' });
+  });
+
+  it('are those of their destination: another command is another destination', () => {
+    const id = (command: string) =>
+      from({ otlp: { endpoint: 'https://h', headers_command: command } }).destinations[0]?.id;
+    expect(id('a')).toBe(id('a'));
+    expect(id('a')).not.toBe(id('b'));
+  });
+});
