@@ -22,6 +22,11 @@ const SESSION: [hook: string, more?: object][] = [
   ['UserPromptSubmitted'],
   ['PreToolUse', bash],
   ['PostToolUse', bash],
+  // Base Coat states a decision by the answer of a hook.
+  [
+    'PreToolUse',
+    { tool: { name: 'bash' }, response: { action: 'block', reason: 'no', metadata: { hookId: 'guard' } } },
+  ],
   ['SubagentStart', { agent: 'reader' }],
   ['SubagentStart', { agent: 'inner' }],
   ['SubagentStop', { agent: 'inner' }],
@@ -74,7 +79,7 @@ const expected: { [hook: string]: ReturnType<typeof found> | readonly RegExp[] }
   SessionStart: found({ gen_ai_agent_name: 'builder' }, some),
   SessionEnd: found({}, value => value > 8 && value < 40),
   UserPromptSubmitted: found({ agent_hooks_prompt_is_followup: 'unknown' }, some),
-  PreToolUse: found({ agent_hooks_action_name: 'shell', agent_hooks_decision_outcome: 'allow' }, some),
+  PreToolUse: found({ agent_hooks_action_name: 'shell', agent_hooks_decision_outcome: 'deny' }, some),
   PostToolUse: found({ gen_ai_tool_name: 'bash', gen_ai_agent_name: 'builder', error_type: 'tool_error' }, some),
   SubagentStart: [/Session\.Start/],
   SubagentStop: found({ gen_ai_agent_name: 'reader' }, some),
