@@ -14,7 +14,7 @@ import { whyNotLasting } from '../setup/lasting.ts';
 import { forgetPlace, notePlace, placeOf } from '../setup/places.ts';
 import type { Asked } from '../setup/registered-events.ts';
 import { searchPath } from '../setup/search-path.ts';
-import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
+import { applySetup, linesInstead, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { summaryOf } from '../setup/summary.ts';
 import { agentOf } from './agent-word.ts';
@@ -65,21 +65,21 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
   if (order.asked !== undefined) checkAsked(order.asked, chosen, { ...order, platform: io.platform });
   if (order.asks && (await lacksDestination(order, chosen))) order.endpoint = await askDestination(io);
   const whole = planned(order, chosen);
-  const temporary = temporaryProgram(order, whole);
-  if (!isJson) show(order, whole, temporary);
+  const warnings = warningsOf(order, whole);
+  if (!isJson) show(order, whole, warnings);
   const changes = whole.config !== undefined || whole.planned.some(({ plan }) => plan.changed);
   if (!isDry && changes && !words.flags['--yes']) {
     if (isJson || !io.isTerminal) {
-      if (isJson) io.out(jsonOf({ ...order, isDry: true }, whole, temporary, []));
+      if (isJson) io.out(jsonOf({ ...order, isDry: true }, whole, warnings, []));
       throw new NoTerminal('--yes');
     }
     if (!(await mayChange(io, () => diffOf(whole)))) return nothingChanged(io, whole.failed ? 1 : 0);
   }
   if (isDry) {
-    if (isJson) io.out(jsonOf(order, whole, temporary, []));
+    if (isJson) io.out(jsonOf(order, whole, warnings, []));
     return whole.failed ? 1 : 0;
   }
-  return await carryOut(order, whole, temporary);
+  return await carryOut(order, whole, warnings);
 }
 
 function orderOf(action: Setup['action'], words: Words, io: Io): Order {
@@ -156,6 +156,20 @@ function planned(order: Order, chosen: readonly Agent[]): Whole {
   return whole;
 }
 
+function warningsOf(order: Order, whole: Whole): readonly Problem[] {
+  const temporary = temporaryProgram(order, whole);
+  const replaced = order.action === 'enable' ? whole.planned.flatMap(({ setup }) => replacedLines(setup)) : [];
+  return [...(temporary ? [temporary] : []), ...replaced];
+}
+
+const replacedLines = (setup: Setup): Problem[] =>
+  linesInstead(setup).map(({ file }) => ({
+    code: 'status-line-replaced',
+    agent: setup.agent.title,
+    id: setup.agent.id,
+    file,
+  }));
+
 /** Hooks name the program by its path, unless their file is shared. */
 function temporaryProgram({ action, scope, io }: Order, { planned }: Whole): Problem | undefined {
   if (action !== 'enable' || scope === 'project' || planned.length === 0) return undefined;
@@ -164,7 +178,7 @@ function temporaryProgram({ action, scope, io }: Order, { planned }: Whole): Pro
   return why === undefined ? undefined : { code: 'program-temporary', path, why };
 }
 
-function show({ action, words, io }: Order, { planned, config }: Whole, temporary: Problem | undefined): void {
+function show({ action, words, io }: Order, { planned, config }: Whole, warnings: readonly Problem[]): void {
   const rows: string[][] = [];
   for (const { plan, standing, setup } of planned) {
     const { title } = setup.agent;
@@ -180,18 +194,18 @@ function show({ action, words, io }: Order, { planned, config }: Whole, temporar
   const providers = [...new Set(planned.flatMap(({ setup }) => setup.provider ?? []))];
   if (action === 'enable' && providers.length > 0) io.out(`These hooks send to ${providers.join(' or ')} only.\n`);
   if (words.flags['--diff']) for (const { plan } of planned) io.out(plan.diff);
-  if (temporary) io.err(problemText(temporary));
+  for (const warning of warnings) io.err(problemText(warning));
 }
 
 const diffOf = ({ planned }: Whole): string => planned.map(({ plan }) => plan.diff).join('');
 
 /** Ctrl-C takes effect after a file is written, so that no change stays incomplete. */
-async function carryOut(order: Order, whole: Whole, temporary: Problem | undefined): Promise<number> {
+async function carryOut(order: Order, whole: Whole, warnings: readonly Problem[]): Promise<number> {
   const stop = interruptible();
   try {
     const done = applyAll(order, whole);
     const trials = await tryAll(order, whole, done, stop);
-    return finish(order, whole, { temporary, done, trials, stop });
+    return finish(order, whole, { warnings, done, trials, stop });
   } finally {
     stop.end();
   }
@@ -247,15 +261,15 @@ async function tryAll(
 }
 
 interface Finish {
-  temporary: Problem | undefined;
+  warnings: readonly Problem[];
   done: readonly Planned[];
   trials: readonly Trial[];
   stop: Interruptible;
 }
 
-function finish(order: Order, whole: Whole, { temporary, done, trials, stop }: Finish): number {
+function finish(order: Order, whole: Whole, { warnings, done, trials, stop }: Finish): number {
   const { action, words, io, isJson } = order;
-  if (isJson) io.out(jsonOf(order, whole, temporary, trials));
+  if (isJson) io.out(jsonOf(order, whole, warnings, trials));
   else if (stop.isAsked()) io.out('Interrupted. The hooks are in place; otel-hooks doctor tries them.\n');
   else if (!whole.failed) {
     if (words.flags['--openhook']) io.out(openHookText(action, io));
@@ -268,7 +282,7 @@ function finish(order: Order, whole: Whole, { temporary, done, trials, stop }: F
 function jsonOf(
   { action, isDry }: Order,
   { planned, config }: Whole,
-  temporary: Problem | undefined,
+  warnings: readonly Problem[],
   trials: readonly Trial[],
 ): string {
   const found = {
@@ -278,7 +292,7 @@ function jsonOf(
     plans: planned.map(rowOf),
     ...(config ? { config: { file: config.plan.file, changed: true } } : {}),
     ...(trials.length > 0 ? { destinations: trials } : {}),
-    problems: temporary ? [temporary] : [],
+    problems: warnings,
   };
   return `${JSON.stringify(found, null, 2)}\n`;
 }

@@ -52,6 +52,7 @@ export type Problem =
   | { code: 'transcripts-packed'; file?: string | undefined; why: string }
   | { code: 'program-twice'; path: string; isPython: boolean; own: string }
   | { code: 'program-temporary'; path: string; why: string }
+  | { code: 'status-line-replaced'; agent: string; id: string; file: string }
   | { code: 'mode-open'; path: string; mode: string; wanted: string }
   | { code: 'hooks-stale'; agent: string; scope: string; file: string; stale: readonly string[] }
   | { code: 'hooks-twice'; agent: string; id: string; files: readonly string[]; scopes: readonly string[] }
@@ -396,6 +397,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'program-temporary': ({ path, why }) => ({
     what: `the program is in ${why} (${path}); hooks contain this path, and record nothing once it is removed.`,
     next: `install it for good, from a clone that stays (${INSTALL_COMMAND}), then run \`otel-hooks enable\` again.`,
+  }),
+  'status-line-replaced': ({ agent, id, file }) => ({
+    what: `${file} sets a status line of its own for ${agent}; in this folder it replaces the recorded one, so limits, context and cost are not recorded here.`,
+    next: `run \`otel-hooks enable --tool ${id} --local --status-line\` in this folder: it keeps that line and records its input.`,
   }),
   'mode-open': ({ path, mode, wanted }) => ({
     what: `${path} has the mode ${mode}; it should be ${wanted}, so that you can use it and others on this machine cannot.`,

@@ -184,11 +184,12 @@ export function planConfig(
 }
 
 function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | 'platform'>, settings: Settings) {
-  const read = (path: string): string | undefined => {
-    const found = readSettings(path);
-    return found.ok ? found.text : undefined;
-  };
-  return settings.files(scope, { ...places, platform }, read, namesIn);
+  return settings.files(scope, { ...places, platform }, textIn, namesIn);
+}
+
+function textIn(path: string): string | undefined {
+  const found = readSettings(path);
+  return found.ok ? found.text : undefined;
 }
 
 /** Returns every file of an agent's scope that may hold our entries. */
@@ -206,6 +207,13 @@ export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'pla
     const text = read.ok ? read.text : undefined;
     return text === undefined ? [] : file.entries(text).map(entry => ({ ...entry, file: file.path }));
   });
+}
+
+/** Returns the files whose own status line replaces the one that the setup writes. */
+export function linesInstead({ agent, scope, places, platform, asked }: Setup): readonly { file: string }[] {
+  const { settings } = agent;
+  if (isAbsent(settings) || asked?.statusLine !== true || !hasStatusLine(scope, platform)) return [];
+  return settings.replacesLine?.(scope, { ...places, platform }, textIn) ?? [];
 }
 
 export function namesIn(folder: string): string[] {

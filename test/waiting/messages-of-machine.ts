@@ -138,6 +138,21 @@ export const ofMachine: Cases = {
       },
     };
   },
+  'status-line-replaced': house => {
+    const enable = (...scope: string[]) => ['enable', '--tool', 'claude-code', ...scope, '--status-line', '--yes'];
+    const file = join(projectOf(house), '.claude', 'settings.json');
+    return {
+      advice: /`otel-hooks enable --tool claude-code --local --status-line`/,
+      provoke: () => written(file, '{"statusLine":{"type":"command","command":"echo theirs"}}'),
+      follow: async () => {
+        await house.runWith({ cwd: projectOf(house) }, ...enable('--local'), '--no-proof');
+      },
+      shown: async () => {
+        const ran = await house.runWith({ cwd: projectOf(house) }, ...enable(), '--no-proof', '--json');
+        return messagesIn(ran).filter(({ code }) => code !== 'program-temporary');
+      },
+    };
+  },
   'hooks-stale': house => ({
     advice: /`otel-hooks doctor --fix`/,
     provoke: async () => [

@@ -41,6 +41,7 @@ export const settings: Settings = {
   ],
   afterwards:
     'Running sessions continue without hooks: start a new one. If your organization allows managed hooks only, our hooks do not run.',
+  replacesLine,
   obstacles,
   runsToo,
   proof: (session, cwd) => ({
@@ -58,6 +59,24 @@ function widerStatusLine(scope: Scope, places: Places, read: (path: string) => s
   const found = fieldsOf(values.find(each => each !== undefined));
   const users = usersLineIn(text(found.command) ?? '');
   return users === undefined ? found : { ...found, command: users.command };
+}
+
+/** The narrowest scope wins. A line of ours there is recorded as well. */
+const narrower: Readonly<Record<Scope, readonly Scope[]>> = {
+  global: ['local', 'project'],
+  project: ['local'],
+  local: [],
+};
+
+function replacesLine(scope: Scope, places: Places, read: (path: string) => string | undefined) {
+  for (const each of narrower[scope]) {
+    const file = fileOf(each, places);
+    const line = fieldsOf(fieldsOf(jsonValue(read(file) ?? ''))[statusLine.member]);
+    const command = text(line.command);
+    if (command === undefined || file === fileOf(scope, places)) continue;
+    return usersLineIn(command) === undefined ? [{ file, scope: each }] : [];
+  }
+  return [];
 }
 
 function fileOf(scope: Scope, places: Places): string {

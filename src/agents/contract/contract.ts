@@ -115,6 +115,12 @@ export interface Settings {
   ): readonly SettingsFile[];
   /** Steps and facts for the user after the file was written. */
   readonly afterwards: string;
+  /** Files of narrower scopes whose own status line replaces the one of a scope in this folder. */
+  replacesLine?(
+    scope: Scope,
+    places: SettingsPlaces,
+    read: (path: string) => string | undefined,
+  ): readonly { file: string; scope: Scope }[];
   /** Settings of the user that keep hooks from running. */
   obstacles?(places: SettingsPlaces, read: (path: string) => string | undefined): readonly Obstacle[];
   /**
