@@ -405,6 +405,25 @@ describe('Agent Hooks', () => {
     }
   });
 
+  test('newer versions, unknown types and unknown fields are read as far as possible, without their content', () => {
+    const later = { spec_version: '1.2.0', new_field: { text: 'canary' } };
+    const { events, fates } = play([
+      at(1, { ...agentHook('Session.Start', 1, { start_reason: 'new', new_word: 'canary' }), ...later }),
+      at(2, agentHook('Model.Streamed', 2, { chunks: 3, text: 'canary' })),
+      at(3, agentHook('vendor.acme.Thing', 3, { chunks: 3, text: 'canary' })),
+      at(4, { ...agentHook('Session.End', 4, {}), ...later }),
+    ]);
+    expect(new Set(fates)).toEqual(new Set(['journaled']));
+    expect(typesOf(events)).toEqual([
+      'Session.Start',
+      'vendor.agent-hooks.Model.Streamed',
+      'vendor.acme.Thing',
+      'Session.End',
+    ]);
+    expect(events[1]?.data).toMatchObject({ chunks: 3 });
+    expect(JSON.stringify(events)).not.toContain('canary');
+  });
+
   test('events of one request are recorded in the order of time, in every arrangement', () => {
     const action = { action: { name: 'shell', input: { command: 'ls' } } };
     const stream = [
