@@ -5,7 +5,7 @@ import { correct } from './amendments.ts';
 import { contentWith } from './content.ts';
 import { type At, higher, LONGEST_ACTION_MS, odd } from './current-event.ts';
 import type { ActionSpan, FinishedDecision } from './finished.ts';
-import { heldTurn, hold } from './holding.ts';
+import { heldSession, heldTurn, hold } from './holding.ts';
 import { segmentTrace } from './keys.ts';
 import { keepLaunch, linkLaunch } from './launches.ts';
 import { placeOf } from './places.ts';
@@ -193,7 +193,8 @@ function countAction(
   action: OpenAction,
   { outcome, startMs, waitMs }: Pick<ActionSpan, 'outcome' | 'startMs' | 'waitMs'>,
 ): void {
-  const { segment } = state;
+  const ended = state.segment && state.endedMs !== undefined ? heldSession(state, state.segment.number) : undefined;
+  const segment = ended ?? state.segment;
   const turn = action.turn === state.turn?.key ? state.turn : heldTurn(state, action.parent);
   for (const holder of [segment, action.subagent === undefined ? turn : undefined]) {
     if (holder === undefined) continue;

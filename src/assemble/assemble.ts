@@ -32,12 +32,13 @@ import { effects } from './effects.ts';
 import type { Finished, FinishedSpan } from './finished.ts';
 import { heldAction, releaseEnded, settle } from './holding.ts';
 import { lateness } from './late-events.ts';
+import { linkStated } from './launches.ts';
 import { record } from './records.ts';
 import { begin, noteRepository, noteVersion } from './segments.ts';
 import type { FoldState, Held } from './state.ts';
 import { noteTotals } from './stated-totals.ts';
 import { subagentOf } from './subagents.ts';
-import { moveTurn } from './turns.ts';
+import { heldLateTurn, moveTurn } from './turns.ts';
 
 export const AMENDED = 'vendor.otel-hooks.Amended';
 
@@ -75,6 +76,7 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
     return out;
   }
   at.late = lateness(state, at);
+  if (at.late !== undefined) at.late.turn ??= heldLateTurn(state, at);
   if (at.late === undefined) {
     begin(state, at);
     if (subagent === undefined) moveTurn(state, at);
@@ -82,6 +84,7 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   noteVersion(state, at);
   if (subagent !== undefined && opensWork(event) && (at.late === undefined || own(state.subagents, subagent)))
     subagentOf(state, at);
+  linkStated(state, at);
   effects(state, at);
   record(state, at);
   const working = subagent === undefined ? undefined : own(state.subagents, subagent);

@@ -1,6 +1,6 @@
 import type { At } from './current-event.ts';
-import type { Finished, FinishedSpan, SpanKey, TurnSpan } from './finished.ts';
-import { sameKey } from './keys.ts';
+import type { Finished, FinishedSpan, SessionSpan, SpanKey, TurnSpan } from './finished.ts';
+import { sameKey, sessionKey } from './keys.ts';
 import type { FoldState, Held } from './state.ts';
 import { settleTotals } from './stated-totals.ts';
 
@@ -18,6 +18,11 @@ export function heldSpan(
 export function heldTurn(state: FoldState, key: SpanKey): TurnSpan | undefined {
   const span = heldSpan(state, key);
   return span?.kind === 'turn' ? span : undefined;
+}
+
+export function heldSession(state: FoldState, segment: number): SessionSpan | undefined {
+  const span = heldSpan(state, { ...sessionKey(state), parts: [String(segment)] });
+  return span?.kind === 'session' ? span : undefined;
 }
 
 /** A call that is asked for has usually just closed, so the search begins with the newest span. */

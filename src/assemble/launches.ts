@@ -1,7 +1,7 @@
 import { own } from '../lib/read.ts';
 import type { At } from './current-event.ts';
 import type { SpanKey, TraceKey } from './finished.ts';
-import { release } from './holding.ts';
+import { heldAction, release } from './holding.ts';
 import { mainTrace, sameTrace } from './keys.ts';
 import type { FoldState, Launch, OpenAction } from './state.ts';
 import { OPEN_SUBAGENTS } from './subagents.ts';
@@ -71,6 +71,22 @@ export const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'actio
 export function launchesAt(launching: OpenAction | undefined, startMs: number): void {
   if (launching) launching.launchedMs = Math.min(launching.launchedMs ?? startMs, startMs);
 }
+
+/** Corrects an inferred link when an event of the subagent names the call that launched it. */
+export function linkStated(state: FoldState, at: At): void {
+  const { facts, subagent: id } = at;
+  const { launched_by: call } = facts;
+  if (id === undefined || call === undefined) return;
+  const open = own(state.subagents, id);
+  const isInferred = open === undefined ? isUnlinked(state, id) : !open.sure;
+  if (!isInferred) return;
+  const held = heldAction(state, call)?.span;
+  const launching = own(state.actions, call) ?? (held?.kind === 'action' ? held : undefined);
+  linkLaunch(state, at, call, id, facts.agent, launching ?? { subagent: undefined, trace: undefined });
+}
+
+const isUnlinked = ({ held }: FoldState, id: string): boolean =>
+  held.some(({ unlinked, span }) => unlinked && span.kind === 'subagent' && span.id === id);
 
 /** Stores the subagent that the agent names for a call, and corrects inferred links of open and held spans. */
 export function linkLaunch(

@@ -28,7 +28,8 @@ export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     id,
     agent: at.facts.agent ?? launched?.agent,
     ordinal: runs,
-    startMs: at.atMs,
+    // Its first event may be a response, whose request is older.
+    startMs: Math.min(at.atMs, at.facts.started_ms ?? at.atMs),
     time: clockOf(at),
     lastMs: at.atMs,
     depth: depthOf(state, at, launched?.launch.session),

@@ -4,7 +4,7 @@ import { refused } from './amendments.ts';
 import { closeRequests } from './chats.ts';
 import { type At, begunBy, clockFor, clockOf, ends, higher, opensWork, originOf } from './current-event.ts';
 import type { ActionSpan, Link, TurnSpan } from './finished.ts';
-import { heldTurn, hold, release } from './holding.ts';
+import { heldSession, heldTurn, hold, release } from './holding.ts';
 import { runningTurn, sameKey, sessionKey, turnKey, turnTrace } from './keys.ts';
 import { closePlan } from './plans.ts';
 import { CUT_WITHIN, closeSegment, cutSegment, isLarge, openSegment, previousSegment } from './segments.ts';
@@ -174,6 +174,24 @@ export function closeTurn(
     },
   });
   release(state, at.out);
+}
+
+/**
+ * Opens a turn whose prompt was written after the end of its session was reported, and holds it. Returns undefined for
+ * other events.
+ */
+export function heldLateTurn(state: FoldState, at: At): KnownTurn | undefined {
+  const { event, facts, atMs, subagent } = at;
+  const { segment, endedMs } = state;
+  if (event.event_type !== 'Prompt.Submitted' || subagent !== undefined || facts.time !== 'transcript')
+    return undefined;
+  if (segment === undefined || endedMs === undefined || atMs < segment.startMs || atMs > endedMs) return undefined;
+  const session = heldSession(state, segment.number);
+  if (session === undefined || state.settles.turn !== 'transcript' || state.shape === 'turn') return undefined;
+  openTurn(state, at, facts.turn ?? event.event_id);
+  closeTurn(state, at, 'unfinished', undefined, endedMs);
+  session.turns = segment.turns;
+  return state.turns.at(-1);
 }
 
 /** A held turn whose end was not observed. */

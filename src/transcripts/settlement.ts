@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import type { Transcript } from '../agents/contract/contract.ts';
 import { awaited } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
+import { sameKey } from '../assemble/keys.ts';
 import type { Held } from '../assemble/state.ts';
 import { noTranscripts, type SessionState, type TranscriptState } from '../session/session-state.ts';
 import type { Eyes } from './eyes.ts';
@@ -120,7 +121,9 @@ function turnVerdicts(waiting: Waiting): Verdict[] {
   for (const { of, span } of held.toReversed()) {
     if (span.kind === 'session') continue;
     const holder = span.kind === 'action' && after.has(span.subagent) ? span.subagent : undefined;
-    const observed = span.kind === 'action' ? after.get(holder) : isEndStated(transcripts, span) ? 'read' : undefined;
+    const ending = span.kind === 'action' && !after.has(holder) ? holderBefore(held, span) : span;
+    const isEnded = ending !== undefined && ending.kind !== 'action' && isEndStated(transcripts, ending);
+    const observed = after.has(holder) && span.kind === 'action' ? after.get(holder) : isEnded ? 'read' : undefined;
     const reason = observed ?? reasonAfterWait(of, span, waiting);
     if (reason !== undefined) verdicts.unshift({ of, kind: span.kind, reason });
     if (span.kind === 'turn') after.set(undefined, reason);
@@ -128,6 +131,11 @@ function turnVerdicts(waiting: Waiting): Verdict[] {
   }
   return verdicts;
 }
+
+/** Rows that were written late may close an action after its turn. */
+const holderBefore = (held: readonly Held[], { parent }: FinishedSpan): FinishedSpan | undefined =>
+  held.find(({ span }) => (span.kind === 'turn' || span.kind === 'subagent') && parent && sameKey(span.key, parent))
+    ?.span;
 
 function reasonAfterWait(of: string, { kind }: FinishedSpan, waiting: Waiting): Reason | undefined {
   const { transcripts, result, access, isOver } = waiting;
@@ -144,8 +152,11 @@ function sessionVerdicts(waiting: Waiting): Verdict[] {
   const sessions = held.filter(({ span }) => span.kind === 'session');
   if (inner.length < held.length - sessions.length) return [];
   const hasWaited = sessions.every(({ of }) => waited(transcripts, of, access.nowMs) >= access.waits.turnMs);
-  const isExpected = ({ span }: Held): boolean =>
-    span.version !== undefined && transcript.hasTotals?.(span.version) === true && !isEndStated(transcripts, span);
+  const versionRead = Object.values(transcripts.files).findLast(({ agentVersion }) => agentVersion)?.agentVersion;
+  const isExpected = ({ span: { version = versionRead, ...span } }: Held): boolean =>
+    version !== undefined &&
+    transcript.hasTotals?.(version) === true &&
+    !isEndStated(transcripts, span as FinishedSpan);
   if ((!result.isThere || sessions.some(isExpected)) && !hasWaited && !isOver) return [];
   const isLate = transcripts.tooLate === true || inner.some(({ reason }) => reason === 'timeout');
   const reason = result.isThere ? (isLate ? 'timeout' : 'read') : 'absent';

@@ -53,7 +53,8 @@ export const transcript: Transcript = {
       const { messages } = fieldsOf(value);
       if (!Array.isArray(messages)) return [];
       const card = cardIn(file.companions[0]);
-      return inOrder([...withRunEnd(sessionMessages(messages), card), ...subagentsOf(file), ...endIn(card)]);
+      const subagents = subagentsOf(file, launchesIn(messages));
+      return inOrder([...withRunEnd(sessionMessages(messages), card), ...subagents, ...endIn(card)]);
     },
   },
   statesEnd: true,
@@ -170,8 +171,28 @@ function sessionMessages(messages: readonly unknown[], name = 'message'): Transc
 const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields): boolean =>
   (count(inputTokens) ?? 0) >= (count(cacheReadTokens) ?? 0) + (count(cacheWriteTokens) ?? 0);
 
-/** Reads the files of subagents. They have the same ids as the hooks; tasks of a team have an additional id. */
-function subagentsOf({ path, beside = [], companions }: ReadFile): TranscriptEntry[] {
+/** The calls that launch subagents, by their task: equal tasks are in the order of the calls. */
+type Launches = Map<string, string[]>;
+
+function launchesIn(messages: readonly unknown[]): Launches {
+  const launches: Launches = new Map();
+  for (const message of messages) {
+    const { content } = fieldsOf(message);
+    for (const { type, id, name, input } of Array.isArray(content) ? content.map(fieldsOf) : []) {
+      const task = text(fieldsOf(input).task);
+      const call = word(id);
+      if (type !== 'tool_use' || name !== 'spawn_agent' || call === undefined || task === undefined) continue;
+      launches.set(task, [...(launches.get(task) ?? []), call]);
+    }
+  }
+  return launches;
+}
+
+/**
+ * Reads the files of subagents. They have the same ids as the hooks; tasks of a team have an additional id. The first
+ * message of a subagent is its task, which names the call that launched it.
+ */
+function subagentsOf({ path, beside = [], companions }: ReadFile, launches: Launches): TranscriptEntry[] {
   const root = basename(path, MESSAGES);
   return beside.flatMap((file, i) => {
     if (!file.endsWith(MESSAGES)) return [];
@@ -182,15 +203,23 @@ function subagentsOf({ path, beside = [], companions }: ReadFile): TranscriptEnt
       .replace(root + OF_SUBAGENT, '')
       .replace(`teamtask${OF_SUBAGENT}`, '');
     const [id = ''] = name.split(OF_SUBAGENT);
-    return Array.isArray(messages) && id !== '' ? subagent(id, name, messages) : [];
+    if (!Array.isArray(messages) || id === '') return [];
+    const { content } = fieldsOf(messages[0]);
+    const task = textIn(content, Array.isArray(content) ? content.map(fieldsOf) : []);
+    return subagent(id, name, messages, launches.get(task)?.shift());
   });
 }
 
-function subagent(id: string, name: string, messages: readonly unknown[]): TranscriptEntry[] {
+function subagent(
+  id: string,
+  name: string,
+  messages: readonly unknown[],
+  launched_by: string | undefined,
+): TranscriptEntry[] {
   const entries: TranscriptEntry[] = [];
   for (const each of sessionMessages(messages, name)) {
     if ('over' in each) entries.push({ over: 'subagent', id, atMs: each.atMs });
-    else entries.push({ ...each, actor: 'ai_agent', subagent: id });
+    else entries.push({ ...each, actor: 'ai_agent', subagent: id, facts: { ...each.facts, launched_by } });
   }
   const [first] = entries;
   if (first === undefined) return [];
@@ -201,6 +230,7 @@ function subagent(id: string, name: string, messages: readonly unknown[]): Trans
     key: `start:${name}`,
     data: { start_reason: 'new' },
     atMs: first.atMs,
+    facts: { launched_by },
   };
   const last = entries.at(-1);
   if (last === undefined || !('over' in last)) return [starts, ...entries];

@@ -58,6 +58,8 @@ export const transcript: Transcript = {
     return session === undefined ? [] : [{ session, cwd: word(fieldsOf(data.context).cwd) }];
   },
   read: { format: 'lines', version: row => word(fieldsOf(row.data).copilotVersion), row: readRow },
+  // The CLI ends each run with a row, and may write its last rows after its last hook. VS Code's versions begin with 0.
+  hasTotals: version => /^[1-9]/.test(version),
   unread: [
     {
       why: 'the database of usage: its rows share no id with the messages of the event log',

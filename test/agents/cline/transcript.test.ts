@@ -471,6 +471,65 @@ test('with hooks, responses are in their turn with their tokens, and calls count
   }
 });
 
+test('subagents whose hooks arrive in another order than their calls are below the calls that have their tasks', () => {
+  const id = session.sessionId;
+  const house = openHouse('cline', id);
+  const folder = join(house.home, '.cline/data/sessions', id);
+  const spawn = (call: string, task: string) => ({ id: call, name: 'spawn_agent', input: { task } });
+  const calls = [spawn('c1', 'Go slowly'), spawn('c2', 'Go quickly')];
+  const asks = (task: string): object => ({
+    id: task,
+    role: 'user',
+    content: [{ type: 'text', text: task }],
+    ts: at(3),
+  });
+  const says = (name: string, seconds: number): object => ({
+    id: `${name}-answer`,
+    role: 'assistant',
+    content: [{ type: 'text', text: name }],
+    ts: at(seconds),
+    ...used(10, 2, 0, 0, 0),
+  });
+  const hook = (seconds: number, hookName: string, agent: string, fields: object = {}): void =>
+    house.hook((at(0) - START_MS) / 1_000 + seconds, '', {
+      clineVersion: '3.0.65',
+      hookName,
+      timestamp: new Date(at(0) + seconds * 1_000).toISOString(),
+      sessionContext: { rootSessionId: id },
+      agent_id: agent,
+      parent_agent_id: agent === 'lead' ? null : 'lead',
+      ...fields,
+    });
+  try {
+    hook(0, 'agent_start', 'lead');
+    for (const call of calls) hook(2, 'tool_call', 'lead', { tool_call: call });
+    hook(3.1, 'agent_start', 'quick');
+    hook(3.2, 'agent_start', 'slow');
+    hook(5.1, 'agent_end', 'quick', { turn: { outputText: 'quick' } });
+    hook(5.2, 'tool_result', 'lead', { tool_result: { ...calls[1], output: { text: 'quick' }, durationMs: 3_100 } });
+    hook(9.1, 'agent_end', 'slow', { turn: { outputText: 'slow' } });
+    hook(9.2, 'tool_result', 'lead', { tool_result: { ...calls[0], output: { text: 'slow' }, durationMs: 7_100 } });
+    const uses = calls.map(call => ({ type: 'tool_use', ...call }));
+    const lead = { id: 'm1', role: 'assistant', ts: at(2), content: uses, ...used(10, 2, 0, 0, 0) };
+    house.write(
+      join(folder, `${id}.messages.json`),
+      JSON.stringify({ agent: 'lead', sessionId: id, messages: [lead] }),
+    );
+    for (const [name, task, seconds] of [
+      ['slow', 'Go slowly', 9],
+      ['quick', 'Go quickly', 5],
+    ] as const) {
+      const messages = [asks(task), says(name, seconds)];
+      house.write(join(folder, `${name}.messages.json`), JSON.stringify({ agent: 'subagent', messages }));
+    }
+    house.round({ nowMs: at(40) });
+    const launched = house.spans().flatMap(span => (span.kind === 'subagent' ? [[span.id, span.launchedBy]] : []));
+    expect(Object.fromEntries(launched)).toEqual({ quick: 'c2', slow: 'c1' });
+  } finally {
+    house.close();
+  }
+});
+
 describe('the end of a run, which only the file beside the messages states', () => {
   const id = session.sessionId;
   const base = join('.cline/data/sessions', id, id);

@@ -140,6 +140,43 @@ test('rows that are written after the hook about the end of the session complete
   `);
 });
 
+test('a turn whose rows all follow the hook about the end of the session is in the session', () => {
+  hook(0, 'SessionStart', { source: 'new' });
+  house.write(
+    log,
+    row(0, 'session.start', { sessionId: session, producer: 'copilot-agent', copilotVersion: '1.0.102' }),
+    row(1, 'session.shutdown', { shutdownType: 'routine' }),
+  );
+  hook(1, 'SessionEnd', { reason: 'complete' });
+  house.round({ nowMs: START_MS + 2_000, waits: patient });
+  hook(10, 'SessionStart', { source: 'resume' });
+  hook(13, 'SessionEnd', { reason: 'complete' });
+  const { waiting } = house.round({ nowMs: START_MS + 13_005, waits: patient });
+  house.write(
+    log,
+    row(11, 'user.message', { content: 'mend it' }),
+    row(11.2, 'tool.execution_start', { toolCallId: 'call_1', toolName: 'bash', arguments: {} }),
+    row(11.4, 'tool.execution_complete', { toolCallId: 'call_1', success: true, result: { content: '' } }),
+    row(12, 'assistant.message', { messageId: 'm3', model: 'gpt-5-mini', content: 'mended', outputTokens: 20 }),
+    row(13.04, 'session.shutdown', { shutdownType: 'routine' }),
+  );
+  house.round({ nowMs: START_MS + 14_000, waits: patient, due: { waiting } });
+  expect(house.tree()).toMatchInlineSnapshot(`
+    "session copilot      +0ms    1.00s  completed
+    --
+    session copilot              +0ms    3.00s  completed
+    +- invoke_agent copilot    +1.00s    1.00s
+       +- execute_tool bash    +1.20s    200ms
+       +- chat gpt-5-mini      +1.40s    600ms
+    "
+  `);
+  const sessions = house.spans().flatMap(span => (span.kind === 'session' ? [[span.turns, span.actions]] : []));
+  expect(sessions).toEqual([
+    [0, 0],
+    [1, 1],
+  ]);
+});
+
 test('the log alone is a session: every subagent is below the call that started it', () => {
   const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- expected')[0] ?? '';
   const rows = text.replace(/^#.*$/gm, '');
