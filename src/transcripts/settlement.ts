@@ -153,10 +153,10 @@ function sessionVerdicts(waiting: Waiting): Verdict[] {
   if (inner.length < held.length - sessions.length) return [];
   const hasWaited = sessions.every(({ of }) => waited(transcripts, of, access.nowMs) >= access.waits.turnMs);
   const versionRead = Object.values(transcripts.files).findLast(({ agentVersion }) => agentVersion)?.agentVersion;
-  const isExpected = ({ span: { version = versionRead, ...span } }: Held): boolean =>
-    version !== undefined &&
-    transcript.hasTotals?.(version) === true &&
-    !isEndStated(transcripts, span as FinishedSpan);
+  const isExpected = ({ span }: Held): boolean => {
+    const version = span.version ?? versionRead;
+    return version !== undefined && transcript.hasTotals?.(version) === true && !isEndStated(transcripts, span);
+  };
   if ((!result.isThere || sessions.some(isExpected)) && !hasWaited && !isOver) return [];
   const isLate = transcripts.tooLate === true || inner.some(({ reason }) => reason === 'timeout');
   const reason = result.isThere ? (isLate ? 'timeout' : 'read') : 'absent';
