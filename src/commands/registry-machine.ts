@@ -44,6 +44,23 @@ export const commandsOfMachine: Command[] = [
     load: () => import('./config.ts'),
   },
   {
+    name: 'traceparent',
+    summary: "give the commands that an agent starts the trace of its session, as a hook of the agent's own",
+    usage: 'otel-hooks traceparent --tool AGENT [--session SESSION [--call CALL]]',
+    notes: [
+      'Without --session it is a hook: it reads the payload, appends TRACEPARENT to the file that the agent runs before its commands,',
+      'prints nothing and exits 0. With --session it prints the value of the session, or with --call that of an action. No `enable`',
+      'registers it: docs/traceparent.md has the lines for each agent.',
+    ],
+    flags: [
+      { name: '--tool', value: 'AGENT', summary: 'the agent that starts the commands' },
+      { name: '--session', value: 'SESSION', summary: 'print the value of this session' },
+      { name: '--call', value: 'CALL', summary: "with --session: of this action, by the agent's id" },
+    ],
+    example: 'otel-hooks traceparent --tool AGENT',
+    load: () => import('./traceparent.ts'),
+  },
+  {
     name: 'erase',
     summary: 'remove one session from this machine: journal, state, waiting data, quarantine and logs',
     usage: 'otel-hooks erase SESSION [--yes] [--json]',

@@ -83,6 +83,7 @@ const instead: { readonly [name: string]: readonly string[][] } = {
   enable: [['enable', '--tool', AGENT, '--global', '--yes']],
   uninstall: [['uninstall', '--dry-run']],
   disable: [['disable', '--tool', AGENT, '--global', '--dry-run']],
+  traceparent: [['traceparent', '--tool', AGENT, '--session', 'canary-session']],
 };
 const waiting = ['tail', 'top', 'view'];
 /**

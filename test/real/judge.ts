@@ -2,7 +2,7 @@
  * Compares the results of a run with the truth: the responses of the model server, and the expectations of the
  * scenario.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentRun, Driver, Served, Tokens } from './contract.ts';
 import type { Performed } from './perform.ts';
@@ -29,6 +29,7 @@ export function judge(driver: Driver, performed: Performed): Verdict {
     ...recordFaults(performed, driver, spans),
     ...accountFaults(performed, driver, spans),
     ...contentFaults(performed),
+    ...traceparentFaults(performed, spans),
     ...(seen.isRepeated
       ? []
       : [
@@ -45,6 +46,21 @@ export function judge(driver: Driver, performed: Performed): Verdict {
   const perHookMs =
     hooks === 0 || seen.plainRuns.length === 0 ? undefined : (took(seen.runs) - took(seen.plainRuns)) / hooks;
   return { tree, faults, perHookMs };
+}
+
+/** Each command of the agent wrote its TRACEPARENT as a line. */
+function traceparentFaults({ folder, scenario }: Performed, spans: readonly Span[]): string[] {
+  const { traceparents: expected } = scenario.expect;
+  if (expected === undefined) return [];
+  const file = join(folder, 'traceparents');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  const found = lines.map(line => {
+    const span = spans.find(({ traceId, spanId }) => line === `00-${traceId}-${spanId}-01`);
+    return span === undefined ? `no span (${line})` : kindOf(span);
+  });
+  return found.join() === expected.join()
+    ? []
+    : [`the commands are in ${found.join() || 'no trace'}, not in ${expected}`];
 }
 
 function runFaults({ scenario, seen }: Performed): string[] {

@@ -36,8 +36,10 @@ export interface Orders {
 }
 
 export async function stage(driver: Driver, orders: Orders): Promise<void> {
-  // `$PROJECT` is the folder of the project.
-  const text = readFileSync(orders.scenario, 'utf8').replaceAll('$PROJECT', join(orders.folder, 'project'));
+  // `$PROJECT` is the folder of the project, `$OTEL_HOOKS` the built program.
+  const text = readFileSync(orders.scenario, 'utf8')
+    .replaceAll('$PROJECT', join(orders.folder, 'project'))
+    .replaceAll('$OTEL_HOOKS', `${process.execPath} ${join(orders.root, 'dist', 'otel-hooks.cjs')}`);
   const scenario = parse(text) as Scenario;
   const model = await startModelServer(scenario);
   const receiver = await startReceiver(orders.root);

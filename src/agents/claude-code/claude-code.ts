@@ -323,6 +323,8 @@ export const claudeCode: Agent = {
   transcript,
   reply: { stdout: '' },
   settings,
+  // At SessionStart, Setup, CwdChanged and FileChanged.
+  environmentFile: 'CLAUDE_ENV_FILE',
   interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: demoSession,
 };

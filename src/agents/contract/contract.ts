@@ -435,6 +435,8 @@ export interface Agent {
   /** The output that its hooks must print, if any; never a decision. */
   readonly reply: { readonly stdout: string };
   readonly settings: Settings | Absent;
+  /** The variable of a hook with a file whose lines the agent runs in the shell of each later command. */
+  readonly environmentFile?: string;
   /**
    * The providers of the Hook Interchange Format that stand for this agent. A dynamic import, because only the commands
    * that convert hooks load these tables; the process that each hook may start does not contain them.
