@@ -207,6 +207,10 @@ const words: { readonly [command: string]: string[][] } = {
     ['--agent', 'claude-code', `file ${NAME}.json`],
   ],
   config: [[], ['--schema']],
+  traceparent: [
+    ['--tool', 'codex', '--session', BAD, '--call', BAD],
+    ['--tool', BAD],
+  ],
   openhook: [[], ['list'], ['trust'], ['trust', '--yes'], ['revoke']],
   completion: [[BAD], ['bash'], ['--values', 'sessions'], ['--values', 'destinations']],
   erase: [['x'], [BAD], ['j']],

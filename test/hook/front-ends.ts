@@ -181,7 +181,11 @@ export const shells: FrontEnd[] = [
   shell('sh', ['/bin/sh']),
   shell('dash', ['dash']),
   shell('bash', ['bash']),
-  shell('bash --posix', ['bash', '--posix']),
+  // The bash of macOS is version 3.2.
+  {
+    ...shell('bash --posix', ['env', 'BASH_COMPAT=3.2', 'bash', '--posix']),
+    ...(isInstalled('bash') ? {} : { missing: 'bash' }),
+  },
   shell('busybox ash', ['busybox', 'ash']),
   shell('zsh', ['zsh']),
 ];

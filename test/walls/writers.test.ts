@@ -8,6 +8,7 @@ const writers: Readonly<Record<string, string>> = {
   'commands/export.ts': 'the file that --output names',
   'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
   'commands/show-file.ts': 'the file that --html or --svg names',
+  'commands/traceparent.ts': 'a line at the end of the file that the agent runs before its commands',
   'commands/uninstall.ts': 'nothing new: with --purge it removes our folders of data and configuration',
   'config/files.ts': 'our configuration file, when `enable` gets an endpoint, and which project files the user trusts',
   'demo/demonstration.ts': 'a temporary folder that stands for a home, removed at the end',
