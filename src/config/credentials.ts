@@ -54,7 +54,7 @@ export function changingCredentials(
   if (!hosts.every(each => isAllowed(config, 'otlp.oauth_client_secret', each, problems))) return undefined;
   return {
     kind: 'oauth',
-    tokenUrl: bare(server),
+    tokenUrl: withoutCredentials(new URL(server)),
     clientId,
     clientSecret,
     auth: values['otlp.oauth_auth'] === 'post' ? 'post' : 'basic',
@@ -64,11 +64,11 @@ export function changingCredentials(
   };
 }
 
-/** User and password of an address would be sent in place of the client. */
-function bare(address: string): string {
-  const url = new URL(address);
-  url.username = '';
-  url.password = '';
-  url.hash = '';
-  return url.href;
+/** User and password of an address are sent as a header, or not at all. */
+export function withoutCredentials(url: URL): string {
+  const named = new URL(url);
+  named.username = '';
+  named.password = '';
+  named.hash = '';
+  return named.href;
 }

@@ -4,7 +4,13 @@ import { digest } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type Config, credentialKeys, exportersOf, type Sampler, shareIn, shownEndpoint } from './config.ts';
-import { type Credentials, changingCredentials, changingKeys, changingKeysOf } from './credentials.ts';
+import {
+  type Credentials,
+  changingCredentials,
+  changingKeys,
+  changingKeysOf,
+  withoutCredentials,
+} from './credentials.ts';
 import { badHeader } from './headers.ts';
 import { alone, type NamedDestination, placed, placeOfKey } from './named-destinations.ts';
 import { decoded, parsePairs } from './pairs.ts';
@@ -451,7 +457,7 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
     (allowed.get(`otlp.${key}`) ? values[`otlp.${key}`] : undefined);
   const credentials = changingCredentials(config, url, problems, isAllowed);
   return {
-    url: bare(url),
+    url: withoutCredentials(url),
     headers,
     timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
     gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
@@ -473,19 +479,11 @@ function eventsTarget(config: Config, address: string, problems: Problem[]): Tar
   const sign = values['hooks.sign_key'];
   return {
     ...local,
-    url: bare(url),
+    url: withoutCredentials(url),
     headers,
     tls: { ca: values['hooks.certificate'] },
     ...(sign === undefined ? {} : { sign }),
   };
-}
-
-function bare(url: URL): string {
-  const named = new URL(url);
-  named.username = '';
-  named.password = '';
-  named.hash = '';
-  return named.href;
 }
 
 /** A credential is sent to the hosts that its layer or a lower one named, so that no higher layer can redirect it. */

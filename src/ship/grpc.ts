@@ -42,6 +42,8 @@ const MOST_PINGS = 2;
 const PREFIX_BYTES = 5;
 
 const LEVEL_1 = { level: 1 };
+/** A session counts the body that it sends. Above its limit it refuses the answer of the server. */
+const MOST_MEMORY_MB = 256;
 
 /** The failures of a server that answers in another protocol. */
 const NO_HTTP2 = 'ERR_NO_HTTP2';
@@ -106,7 +108,12 @@ export function createGrpcTransport(ways: Ways, pings: Pings = usualPings): Grpc
     // Deliveries without gRPC do not load this module.
     const http2 = await import('node:http2');
     const { socket, proxy } = await ways.open(url, { tls, timeoutMs: leftOf(deadlineMs) });
-    const session = http2.connect(url.origin, { createConnection: () => socket, settings: { enablePush: false } });
+    const options = {
+      createConnection: () => socket,
+      settings: { enablePush: false },
+      maxSessionMemory: MOST_MEMORY_MB,
+    };
+    const session = http2.connect(url.origin, options);
     try {
       await within(deadlineMs, settled(session, socket));
     } catch (error) {
@@ -121,7 +128,9 @@ export function createGrpcTransport(ways: Ways, pings: Pings = usualPings): Grpc
     if (session.closed || session.destroyed) return false;
     if (calls > 0 || performance.now() - aliveMs < pings.afterMs) return true;
     // The rest of the time belongs to a new connection.
-    return answersPing(session, Math.min(pings.withinMs, leftOf(deadlineMs) / 2));
+    if (await answersPing(session, Math.min(pings.withinMs, leftOf(deadlineMs) / 2))) return true;
+    session.destroy();
+    return false;
   }
 
   async function call(connection: Connection, headers: OutgoingHttpHeaders, payload: Uint8Array, deadlineMs: number) {
@@ -129,13 +138,12 @@ export function createGrpcTransport(ways: Ways, pings: Pings = usualPings): Grpc
     connection.calls += 1;
     connection.isUsed = true;
     session.ref();
-    try {
-      return await attempt(session, headers, payload, { deadlineMs, isUsed, pings });
-    } finally {
-      connection.calls -= 1;
-      connection.aliveMs = performance.now();
-      if (connection.calls === 0 && !session.destroyed) session.unref();
-    }
+    const attempted = await attempt(session, headers, payload, { deadlineMs, isUsed, pings });
+    connection.calls -= 1;
+    // After a failure, the next call tries the connection with a PING first.
+    connection.aliveMs = 'failure' in attempted.answer ? Number.NEGATIVE_INFINITY : performance.now();
+    if (connection.calls === 0 && !session.destroyed) session.unref();
+    return attempted;
   }
 
   return {

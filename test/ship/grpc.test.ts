@@ -202,7 +202,7 @@ describe('an answer', () => {
     closing.push(() => server.close());
     const address = server.address();
     const port = typeof address === 'object' ? address?.port : 0;
-    const large = Buffer.alloc(3 * 2 ** 20);
+    const large = Buffer.alloc(24 * 2 ** 20);
     expect(await send(at(`http://127.0.0.1:${port}`, { gzip: false }), large)).toMatchObject({ code: 8 });
   });
 
@@ -348,6 +348,17 @@ describe('a connection', () => {
     expect([pings(), sessions.length]).toEqual([1, 1]);
     wall.forget();
     await idle();
+    expect(await sendOn(at(wall.url))).toMatchObject(accepted);
+    expect(sessions).toHaveLength(2);
+  });
+
+  it('on which a call found no answer is tried with a PING first', async () => {
+    const { url, sessions } = await collector();
+    const wall = await firewall(url);
+    const sendOn = sender(undefined, { afterMs: 60_000, withinMs: 400 });
+    await sendOn(at(wall.url));
+    wall.forget();
+    expect(await sendOn(at(wall.url, { timeoutMs: 200 }))).toEqual({ failure: 'timeout' });
     expect(await sendOn(at(wall.url))).toMatchObject(accepted);
     expect(sessions).toHaveLength(2);
   });
