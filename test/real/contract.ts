@@ -19,7 +19,7 @@ export interface Scenario {
   settings?: Record<string, unknown>;
   /** More flags of `enable`. */
   enable?: string[];
-  /** Environment variables of the agent, beside those of the driver. */
+  /** Environment variables of the agent, beside those of the driver. `$PORT`: the model server, `$BIN`: otel-hooks. */
   environment?: Record<string, string>;
   /** The responses of the model, by tag. A prompt names its tag as `[[tag]]`. */
   model: Record<string, Reply[]>;
@@ -105,6 +105,8 @@ export interface Expectation {
   importDiffers?: Record<string, string>;
   /** The agent's files contain no session, so nothing is imported: the reason. */
   notImported?: string;
+  /** Texts that the requests of the run with hooks contain, such as parts of results. */
+  requests?: string[];
   /** `doctor` finds problems: the codes or words it must show. */
   doctor?: string[];
   /** The output with hooks differs from the output without: patterns of lines that are left out, with their reason. */

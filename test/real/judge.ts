@@ -63,8 +63,13 @@ function traceparentFaults({ folder, scenario }: Performed, spans: readonly Span
     : [`the commands are in ${found.join() || 'no trace'}, not in ${expected}`];
 }
 
-function runFaults({ scenario, seen }: Performed): string[] {
+function runFaults({ folder, scenario, seen }: Performed): string[] {
+  const { requests = [] } = scenario.expect;
+  const bodies = (JSON.parse(readFileSync(join(folder, 'bodies.json'), 'utf8')) as { body: string }[])
+    .map(({ body }) => body)
+    .join('\n');
   return [
+    ...requests.filter(each => !bodies.includes(each)).map(each => `no request contains ${each} (bodies.json)`),
     ...seen.unknownPaths.filter(path => path.startsWith('error')).map(path => `the model server failed: ${path}`),
     ...seen.runs.flatMap(run => {
       const expected = scenario.steps[run.step]?.exit ?? 0;

@@ -67,7 +67,7 @@ export async function stage(driver: Driver, orders: Orders): Promise<void> {
     ...Object.fromEntries(
       Object.entries(scenario.environment ?? {}).map(([name, value]) => [
         name,
-        value.replaceAll('$PORT', String(model.port)),
+        value.replaceAll('$PORT', String(model.port)).replaceAll('$BIN', bin),
       ]),
     ),
   };
