@@ -176,6 +176,9 @@ function shell(name: string, words: string[]): FrontEnd {
   };
 }
 
+/** By its path, because `env` searches the PATH of the test, which may be hostile. */
+const bash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].find(path => existsSync(path)) ?? 'bash';
+
 export const shells: FrontEnd[] = [
   // The shell that agents run. On a minimal system it is the only one.
   shell('sh', ['/bin/sh']),
@@ -183,7 +186,7 @@ export const shells: FrontEnd[] = [
   shell('bash', ['bash']),
   // The bash of macOS is version 3.2.
   {
-    ...shell('bash --posix', ['env', 'BASH_COMPAT=3.2', 'bash', '--posix']),
+    ...shell('bash --posix', ['env', 'BASH_COMPAT=3.2', bash, '--posix']),
     ...(isInstalled('bash') ? {} : { missing: 'bash' }),
   },
   shell('busybox ash', ['busybox', 'ash']),
