@@ -2,8 +2,9 @@
  * `config get`, `set` and `unset`: read and change one key of the user's configuration file. The rest of the file stays
  * byte for byte.
  */
-import { shownJson, shownValue } from '../config/config.ts';
+
 import { factsOf, isKey, type Key, keys } from '../config/schema.ts';
+import { shownJson, shownValue, writtenValue } from '../config/shown.ts';
 import { nearest } from '../lib/nearest.ts';
 import { asShown } from '../lib/shown.ts';
 import { applySetup, planConfig } from '../setup/setup.ts';
@@ -14,8 +15,9 @@ import { problemText, shownPath } from './text.ts';
 export function getKey(words: Words, io: Io): number {
   const key = keyOf(words.rest[1]);
   if (words.rest.length > 2) throw new UsageError('get takes one key: config get KEY');
-  const { values, origins } = foldersOf(words, io).config;
-  const value = values[key];
+  const { config } = foldersOf(words, io);
+  const { origins } = config;
+  const value = writtenValue(config, key);
   if (words.flags['--json']) {
     const found = value === undefined ? {} : { value: shownJson(key, value), origin: origins[key] };
     io.out(`${JSON.stringify({ v: 1, key, ...found }, null, 2)}\n`);
@@ -86,7 +88,7 @@ function change(key: Key, value: unknown, words: Words, io: Io): number {
     const origin = after.origins[key];
     if (origin !== undefined && origin !== 'default' && origin !== 'global file')
       io.out(
-        `In force here is the value of another layer: ${asShown(shownValue(key, after.values[key]))} (${asShown(origin)}).\n`,
+        `In force here is the value of another layer: ${asShown(shownValue(key, writtenValue(after, key)))} (${asShown(origin)}).\n`,
       );
   }
   return 0;

@@ -1,9 +1,10 @@
 import { dirname } from 'node:path';
-import { type Beyond, shownJson, shownValue } from '../config/config.ts';
+import type { Beyond } from '../config/config.ts';
 import { destinationsOf } from '../config/destinations.ts';
 import { exposuresOf } from '../config/exposures.ts';
 import { type LoadedConfig, trustProject } from '../config/files.ts';
 import { jsonSchema, keys } from '../config/schema.ts';
+import { shownJson, shownValue, writtenValue } from '../config/shown.ts';
 import { realPathOf } from '../lib/real-path.ts';
 import { asShown } from '../lib/shown.ts';
 import { isNote, type Problem } from '../problems/problem.ts';
@@ -32,7 +33,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const shown = keys.filter(key => config.values[key] !== undefined);
   if (words.flags['--json']) {
     const values = Object.fromEntries(
-      shown.map(key => [key, { value: shownJson(key, config.values[key]), origin: config.origins[key] }]),
+      shown.map(key => [key, { value: shownJson(key, writtenValue(config, key)), origin: config.origins[key] }]),
     );
     const files = {
       global: config.globalFile,
@@ -42,7 +43,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     };
     io.out(`${JSON.stringify({ v: 1, files, values, problems }, null, 2)}\n`);
   } else {
-    io.out(table(shown.map(key => [key, shownValue(key, config.values[key]), `(${config.origins[key]})`])));
+    io.out(table(shown.map(key => [key, shownValue(key, writtenValue(config, key)), `(${config.origins[key]})`])));
     io.out(
       `\n${table([
         ['global file', config.globalFile],

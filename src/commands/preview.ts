@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { shownEndpoint } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
+import { shownEndpoint } from '../config/shown.ts';
 import {
   type DestinationPreview,
   type Preview,

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { checkedVersions } from '../agents/checked-versions.ts';
-import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
 import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
+import { shownValue, writtenValue } from '../config/shown.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
 import { newerAgents } from '../doctor/newer-agents.ts';
 import { silentHooks } from '../doctor/silent-hooks.ts';
@@ -182,7 +182,7 @@ const providerRow = ({ provider, endpoint, signals }: Destination, config: Loade
   settings: Object.fromEntries(
     addressKeys(provider)
       .filter(key => config.values[key] !== undefined)
-      .map(key => [key, shownValue(key, config.values[key])]),
+      .map(key => [key, shownValue(key, writtenValue(config, key))]),
   ),
 });
 

@@ -19,9 +19,11 @@ import {
 import { boundPassed } from '../lib/json-bounds.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
-import { type NamedDestination, readNamed, shownTables } from './named-destinations.ts';
+import { type NamedDestination, readNamed } from './named-destinations.ts';
 import { parsePairs } from './pairs.ts';
+import { expanded, hasReference, type Lookup, withoutVariables } from './references.ts';
 import { factsOf, isAddress, isKey, type Key, keys, type OtlpSignal, type Values, wordsOf } from './schema.ts';
+import { shownValue } from './shown.ts';
 import { readVariables } from './variables.ts';
 
 export interface ConfigInput {
@@ -32,6 +34,8 @@ export interface ConfigInput {
   flags?: { readonly [K in Key]?: string | number | boolean | undefined } | undefined;
   home: string;
   cwd: string;
+  /** Reads the references in a value. Without it, a value with a reference is a problem. */
+  lookup?: ((base: string) => Lookup) | undefined;
 }
 
 export type Origin = 'default' | 'global file' | 'project file' | `environment ${string}` | `flag ${string}`;
@@ -40,6 +44,8 @@ export interface Config {
   values: Values;
   /** The origins of all keys with a value. */
   origins: { [K in Key]?: Origin };
+  /** The values with references, as they are written: a reference may stand for a secret. */
+  written: { [K in Key]?: unknown };
   sampler: Sampler;
   limits: Limits;
   /** Resource attributes of all layers together. */
@@ -83,7 +89,7 @@ export interface Limits {
 export function resolve(input: ConfigInput): Config {
   const problems: Problem[] = [];
   const beyond: Beyond[] = [];
-  const taken = new TakenValues(input.home);
+  const taken = new TakenValues(input);
   for (const layer of layersOf(input, problems, beyond)) taken.take(layer);
   const { values, origins, attributes, bound } = taken;
   // Each value was checked by its own schema.
@@ -95,6 +101,7 @@ export function resolve(input: ConfigInput): Config {
   return {
     values: resolved,
     origins,
+    written: taken.written,
     beyond,
     silencedBy: silencedBy(resolved, origins, sampler),
     sampler,
@@ -111,15 +118,17 @@ class TakenValues {
   readonly values: { [key: string]: unknown } = {};
   readonly origins: { [K in Key]?: Origin } = {};
   readonly bound: { [K in Key]?: readonly string[] } = {};
+  readonly written: { [K in Key]?: unknown } = {};
   readonly attributes: Record<string, string> = {};
   readonly bad: BadValue[] = [];
   readonly named = new Map<string, NamedDestination>();
   readonly problems: Problem[] = [];
   readonly #hosts = new Map<string, Set<string>>();
-  readonly #home: string;
+  readonly #input: ConfigInput;
+  readonly #writtenAttributes: Record<string, string> = {};
 
-  constructor(home: string) {
-    this.#home = home;
+  constructor(input: ConfigInput) {
+    this.#input = input;
     for (const key of keys) {
       const value = factsOf(key).default;
       if (value === undefined) continue;
@@ -148,12 +157,17 @@ class TakenValues {
   /** Returns the key, unless the value is bad. */
   #takeEntry(entry: Entry, layer: Layer): Key[] {
     if (entry.key === 'destinations') return this.#takeNamed(entry, layer);
-    const accepted = accept(entry, layer, this.#home);
+    const accepted = accept(entry, layer, this.#input);
     if ('why' in accepted) {
       this.bad.push({ ...entry, why: accepted.why });
       return [];
     }
-    if (entry.key === 'attributes') Object.assign(this.attributes, accepted.value);
+    const isAttributes = entry.key === 'attributes';
+    if (isAttributes) Object.assign(this.attributes, accepted.value);
+    if (isAttributes) Object.assign(this.#writtenAttributes, pairsOf(entry.value));
+    const written = isAttributes ? this.#writtenAttributes : entry.value;
+    if (hasReference(written)) this.written[entry.key] = written;
+    else delete this.written[entry.key];
     this.values[entry.key] = accepted.value;
     this.origins[entry.key] = originOf(layer, entry);
     return [entry.key];
@@ -165,7 +179,7 @@ class TakenValues {
       ...{ value: entry.value, file: entry.file ?? '', origin },
       lineOf: (place: string) => entry.lineOf?.(place) ?? entry.line,
     };
-    const read = readNamed(tables, (key, value) => accept({ key, value }, layer, this.#home));
+    const read = readNamed(tables, (key, value) => accept({ key, value }, layer, this.#input));
     this.problems.push(...read.problems);
     if (read.named.length === 0) return [];
     for (const each of read.named) this.named.set(each.name, each);
@@ -187,42 +201,6 @@ function labelForDatadog(values: Values, origins: Config['origins'], attributes:
   if (environment !== undefined) attributes['deployment.environment.name'] ??= environment;
 }
 
-/** Returns a value in the form that `config` shows. */
-export function shownValue(key: Key, value: unknown): string {
-  if (value === undefined) return 'not set';
-  if (key === 'destinations') return JSON.stringify(shownTables(value, shownValue));
-  if (factsOf(key).secret) {
-    const pairs = typeof value === 'string' ? parsePairs(value) : value;
-    if (factsOf(key).text !== 'pairs') return masked(String(value));
-    const names = typeof pairs === 'object' && pairs !== null ? Object.keys(pairs) : [];
-    return names.map(name => `${name}=***`).join(',');
-  }
-  if (isAddress(key) && typeof value === 'string') return shownEndpoint(value);
-  if (typeof value === 'string') return value;
-  return JSON.stringify(value);
-}
-
-/** Returns the same for programs: a number stays a number, and a list stays a list. */
-export function shownJson(key: Key, value: unknown): unknown {
-  if (key === 'destinations') return shownTables(value, shownValue);
-  return typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
-}
-
-/**
- * The last characters distinguish long keys. A short secret shows nothing, because each character makes it easier to
- * guess.
- */
-const masked = (text: string): string => (text.length < SHORTEST_SHOWN ? '***' : `***${text.slice(-4)}`);
-const SHORTEST_SHOWN = 24;
-
-/** Without user name, password, query and fragment: all of them may hold keys. */
-export function shownEndpoint(endpoint: string): string {
-  if (!URL.canParse(endpoint)) return endpoint;
-  const { protocol, host, pathname } = new URL(endpoint);
-  // A path of Windows would be read as an address with the scheme `c:`.
-  return host === '' ? endpoint : `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
-}
-
 interface Entry {
   key: Key;
   value: unknown;
@@ -238,6 +216,8 @@ interface Entry {
 type BadValue = Entry & { why: string };
 
 interface Layer {
+  /** The user wrote it or agreed to it, so references in it are expanded. */
+  isOfUser: boolean;
   origin: 'global file' | 'project file' | 'environment' | 'flag';
   /** Relative paths start here. */
   base: string;
@@ -248,7 +228,8 @@ function layersOf(input: ConfigInput, problems: Problem[], beyond: Beyond[]): La
   const { global, project, env, flags = {}, cwd } = input;
   const layers: Layer[] = [];
   if (global) {
-    layers.push({ origin: 'global file', base: dirname(global.file), entries: readFile(global, problems) });
+    const entries = readFile(global, problems);
+    layers.push({ isOfUser: true, origin: 'global file', base: dirname(global.file), entries });
   }
   const below = new Map(layers.flatMap(layer => layer.entries).map(entry => [entry.key, entry.value]));
   if (project) {
@@ -267,11 +248,17 @@ function layersOf(input: ConfigInput, problems: Problem[], beyond: Beyond[]): La
       refuse(entry, entry.key, entry.value, shownValue(entry.key, below.get(entry.key) ?? factsOf(entry.key).default));
       return project.trusted ? [entry] : [];
     });
-    layers.push({ origin: 'project file', base: dirname(project.file), entries });
+    for (const entry of entries.filter(each => hasReference(each.value))) {
+      const { key, value, line } = entry;
+      if (!beyond.some(each => each.key === key)) beyond.push({ key, line, value: shownValue(key, value) });
+      if (!project.trusted) problems.push({ code: 'config-reference', key, file: project.file, line });
+    }
+    layers.push({ isOfUser: project.trusted, origin: 'project file', base: dirname(project.file), entries });
   }
   const variables = readVariables(env);
   problems.push(...variables.problems);
   layers.push({
+    isOfUser: false,
     origin: 'environment',
     base: cwd,
     entries: variables.settings.map(({ key, variable, reading }) => ({
@@ -283,6 +270,7 @@ function layersOf(input: ConfigInput, problems: Problem[], beyond: Beyond[]): La
   });
   const given = keys.filter(key => flags[key] !== undefined);
   layers.push({
+    isOfUser: true,
     origin: 'flag',
     base: cwd,
     entries: given.map(key => ({ key, value: flags[key], flag: factsOf(key).flag ?? `--${key}` })),
@@ -477,14 +465,27 @@ function placeOf(starts: readonly number[], offset: number): { line: number; col
   return { line: index + 1, column: offset - (starts[index] ?? 0) + 1 };
 }
 
-function accept(entry: Entry, layer: Layer, home: string): { value: unknown } | { why: string } {
+function accept(entry: Entry, layer: Layer, { home, lookup }: ConfigInput): { value: unknown } | { why: string } {
   if (entry.unreadable !== undefined) return { why: entry.unreadable };
   const facts = factsOf(entry.key);
-  const checked = facts.schema.safeParse(entry.value);
+  const read = layer.isOfUser ? expandedIn(entry, layer.base, lookup) : entry;
+  if ('why' in read) return read;
+  const checked = facts.schema.safeParse(read.value);
   if (!checked.success) return { why: whyOf(checked.error.issues[0], entry.key) };
   if (facts.text === 'path') return { value: pathOf(String(checked.data), layer.base, home) };
   if (facts.text === 'pairs' && typeof checked.data === 'string') return { value: parsePairs(checked.data) };
   return { value: checked.data };
+}
+
+function expandedIn(
+  { key, value }: Entry,
+  base: string,
+  lookup: ConfigInput['lookup'],
+): { value: unknown } | { why: string } {
+  // The members of a named destination are expanded one by one.
+  if (key === 'destinations' || !hasReference(value)) return { value };
+  const found: Lookup = lookup?.(base) ?? (() => ({ why: 'no reference is read here' }));
+  return expanded(value, isAddress(key) ? withoutVariables(found) : found);
 }
 
 function whyOf(issue: { message: string; code?: string | undefined } | undefined, key: Key): string {

@@ -3,7 +3,7 @@ import { type ContentClass, type ContentMode, contentModes, defaultModes } from 
 import { digest } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
-import { type Config, credentialKeys, exportersOf, type Sampler, shareIn, shownEndpoint } from './config.ts';
+import { type Config, credentialKeys, exportersOf, type Sampler, shareIn } from './config.ts';
 import {
   type Credentials,
   changingCredentials,
@@ -16,6 +16,7 @@ import { alone, type NamedDestination, placed, placeOfKey } from './named-destin
 import { decoded, parsePairs } from './pairs.ts';
 import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';
 import { type Key, type OtlpSignal, type Protocol, signals, type Values, wordsOf } from './schema.ts';
+import { shownEndpoint } from './shown.ts';
 
 /** The content of an outbox: OTLP requests by signal, or events as lines. */
 export type Signal = OtlpSignal | 'events';

@@ -13,6 +13,7 @@ import type { Problem } from '../problems/problem.ts';
 import { pythonFolder } from '../python/folder.ts';
 import { type Config, type ConfigInput, resolve } from './config.ts';
 import { configFolder, type Surroundings } from './folders.ts';
+import type { Lookup } from './references.ts';
 
 export const PROJECT_FILE = '.otel-hooks.json';
 
@@ -55,6 +56,7 @@ export function loadConfig(place: Place): LoadedConfig {
     flags: place.flags,
     home: place.home,
     cwd: place.cwd,
+    lookup: base => lookupIn(base, place.home),
   });
   return {
     ...config,
@@ -65,6 +67,24 @@ export function loadConfig(place: Place): LoadedConfig {
     projectTrusted,
   };
 }
+
+/**
+ * Variables are those of this process, because a hook carries only the variables of OpenTelemetry and otel-hooks. Of a
+ * file, the line breaks at its end do not count.
+ */
+const lookupIn =
+  (base: string, home: string): Lookup =>
+  (kind, name) => {
+    if (kind === 'env') {
+      const text = process.env[name];
+      return text === undefined || text === '' ? { why: 'this variable is not set' } : { text };
+    }
+    const read = readSmallFile(name.startsWith('~/') ? join(home, name.slice(2)) : resolvePath(base, name));
+    if (read === undefined) return { why: 'this file does not exist' };
+    return 'why' in read
+      ? { why: `this file cannot be read (${read.why})` }
+      : { text: read.text.replace(/[\r\n]+$/, '') };
+  };
 
 function globalFileOf(place: Place, problems: Problem[]): string {
   const named = place.file ?? fileOfVariable(place, problems);

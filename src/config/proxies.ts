@@ -8,9 +8,9 @@
  * A request to a loopback address never goes through a proxy.
  */
 import { BlockList, isIP } from 'node:net';
-import { shownEndpoint } from './config.ts';
 import { loadConfig, type Place } from './files.ts';
 import type { Values } from './schema.ts';
+import { shownEndpoint } from './shown.ts';
 
 /** A proxy, or the reason why the setting names none. A request that needs such a proxy is not sent. */
 export type Proxy = { url: URL } | { from: string; why: string };

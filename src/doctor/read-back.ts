@@ -2,9 +2,10 @@
  * Reads the sent items back from their back end: the trace by its id, the record by its trace, the metric by its value.
  * A table row describes each back end.
  */
-import { shownEndpoint } from '../config/config.ts';
+
 import type { Proxies } from '../config/proxies.ts';
 import type { Key, OtlpSignal, Values } from '../config/schema.ts';
+import { shownEndpoint } from '../config/shown.ts';
 import { fieldsOf } from '../lib/read.ts';
 import { type Asked, ask } from './ask.ts';
 import { type Finding, fine, problem, unknown } from './finding.ts';

@@ -15,6 +15,7 @@ export type Problem =
   | (Setting & { code: 'config-key'; nearest?: string | undefined })
   | { code: 'config-keys'; file: string; more: number }
   | (Setting & { code: 'config-untrusted'; used: string })
+  | (Setting & { code: 'config-reference' })
   | { code: 'config-place'; file: string; why: string }
   | { code: 'config-owner'; file: string; isUsed?: true }
   | { code: 'session-silenced'; key: string; file: string }
@@ -114,6 +115,7 @@ export function merged(problems: readonly Problem[]): Problem[] {
 /** The problems that the configuration of a session can have. */
 const ofPin: ReadonlySet<Problem['code']> = new Set([
   ...(['config-unreadable', 'config-json', 'config-value', 'config-key', 'config-keys', 'config-untrusted'] as const),
+  'config-reference',
   ...(['config-place', 'config-owner', 'session-silenced', 'variable-unsupported', 'variable-unknown'] as const),
   ...(['provider-unknown', 'provider-not-configured', 'provider-incomplete', 'credentials-withheld'] as const),
   ...(['endpoint-signal-path', 'endpoint-grpc-port', 'endpoint-grpc-path', 'endpoint-missing'] as const),
@@ -126,6 +128,9 @@ const notes: ReadonlySet<Problem['code']> = new Set([
   ...(['endpoint-signal-path', 'session-silenced', 'endpoint-cleartext', 'endpoint-unsigned'] as const),
   'agent-newer',
 ]);
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a reference
+const REFERENCE_FORMS = '${env:…} and ${file:…}';
 
 /** The place of a setting: a line of a file, a variable or a flag. */
 interface Setting {
@@ -202,6 +207,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'config-untrusted': ({ used, ...setting }) => ({
     what: `${placeOf(setting)}: a project's file may not set this without your consent; ${used} is used instead.`,
     next: 'read the file, then run `otel-hooks config --trust` in that project.',
+  }),
+  'config-reference': setting => ({
+    what: `${placeOf(setting)}: ${REFERENCE_FORMS} in a project's file are read only with your consent; the text stays as it is.`,
+    next: 'read the file, then run `otel-hooks config --trust` in that project, or move the setting to your own file.',
   }),
   'config-place': ({ file, why }) => ({
     what: `OTEL_HOOKS_CONFIG names ${file}, but ${why}; it was not read.`,

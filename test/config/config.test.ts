@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Config, type ConfigInput, resolve, shownJson, shownValue } from '../../src/config/config.ts';
+import { type Config, type ConfigInput, resolve } from '../../src/config/config.ts';
 import { jsonSchema, keys } from '../../src/config/schema.ts';
+import { shownJson, shownValue } from '../../src/config/shown.ts';
 import { explain, type Problem } from '../../src/problems/problem.ts';
 
 const from = (

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type ConfigInput, resolve, shownJson, shownValue } from '../../src/config/config.ts';
+import { type ConfigInput, resolve } from '../../src/config/config.ts';
 import { type Destination, destinationsFor, destinationsOf } from '../../src/config/destinations.ts';
 import { jsonSchema, membersOf } from '../../src/config/schema.ts';
+import { shownJson, shownValue } from '../../src/config/shown.ts';
 import type { Problem } from '../../src/problems/problem.ts';
 
 const configOf = (file: object, env: Record<string, string> = {}, more: Partial<ConfigInput> = {}) =>

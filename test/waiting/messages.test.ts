@@ -116,6 +116,12 @@ const cases: Cases = {
     provoke: () => inProject({ otlp: { endpoint: OWN } }),
     follow: () => house.runWith({ cwd: project() }, 'config', '--trust', '--yes'),
   }),
+  'config-reference': () => ({
+    advice: /then run `otel-hooks config --trust` in that project/,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a reference
+    provoke: () => inProject({ attributes: { key: '${env:HOME}' } }),
+    follow: () => house.runWith({ cwd: project() }, 'config', '--trust', '--yes'),
+  }),
   'session-silenced': () => ({
     advice: /projects\.may_silence/,
     provoke: () => inProject({ enabled: false }),
