@@ -76,7 +76,7 @@ export const breaks: Break[] = [
   {
     promise: 'P7',
     breaks: "a collector's answer is read to its end",
-    file: 'src/ship/transport.ts',
+    file: 'src/ship/answer.ts',
     edits: [['const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;', 'const LARGEST_ANSWER_BYTES = 4 * 1024 ** 3;']],
     test: 'test/obligations/answers.test.ts',
     named: 'R6 503 and 100 MB',
