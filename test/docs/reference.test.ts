@@ -20,6 +20,7 @@ import { checkedVersionsSource, realAgentsPage, withAgents } from './real-agents
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 import { withEffects, withGuards } from './run-hook-page.ts';
+import { withVolumes } from './volume-table.ts';
 import { wrapped } from './wrap.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -28,6 +29,7 @@ const interchange = readFileSync(join(root, 'docs', 'hook-interchange.md'), 'utf
 const runHook = readFileSync(join(root, 'docs', 'run-hook.md'), 'utf8');
 const settingUp = readFileSync(join(root, 'docs', 'setting-up.md'), 'utf8');
 const whoDecided = readFileSync(join(root, 'docs', 'who-decided.md'), 'utf8');
+const sampling = readFileSync(join(root, 'docs', 'sampling.md'), 'utf8');
 const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
@@ -45,6 +47,7 @@ it.each([
   ['docs/run-hook.md', () => withGuards(withEffects(runHook))],
   ['docs/setting-up.md', () => withSettings(settingUp)],
   ['docs/who-decided.md', () => withDecisions(whoDecided)],
+  ['docs/sampling.md', () => withVolumes(sampling)],
 ])('%s is the output of `npm run docs`', async (file, written) => {
   await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
 });

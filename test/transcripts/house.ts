@@ -42,7 +42,12 @@ export interface House {
 
 export const at = (seconds: number): string => new Date(START_MS + seconds * 1000).toISOString();
 
-export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8444-555555555555'): House {
+/** `header`: further lines of the fragments of hooks, such as variables. */
+export function openHouse(
+  agent = 'claude-code',
+  session = '11111111-2222-4333-8444-555555555555',
+  header: { readonly [name: string]: string } = {},
+): House {
   const home = mkdtempSync(join(tmpdir(), 'transcripts-'));
   const state = join(home, 'state');
   mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
@@ -70,7 +75,10 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
       };
       const atMs = START_MS + seconds * 1000;
       count += 1;
-      waiting.push({ ...fragmentOf({ atMs, payload, header: { tool: agent } }, count), name: `0-${count}-1-${count}` });
+      waiting.push({
+        ...fragmentOf({ atMs, payload, header: { tool: agent, ...header } }, count),
+        name: `0-${count}-1-${count}`,
+      });
     },
     round({ nowMs = START_MS + 1_000_000, waits = impatient, due = {}, commit = true } = {}) {
       const fragments = waiting.splice(0);
