@@ -1,5 +1,5 @@
 /**
- * Warnings about destinations: data that is sent in cleartext, events that are sent without a signature, and a
+ * Warnings about destinations: data and credentials that are sent in cleartext, events that are sent without a signature, and a
  * connection string that only a collector can use. They are computed when a command asks for them; no session stores
  * them.
  */
@@ -14,6 +14,11 @@ export function exposuresOf(
     const targets = Object.values(signals).filter(({ url }) => url !== undefined && isExternal(new URL(url).hostname));
     const warnings: Problem[] = [];
     if (targets.some(({ url }) => url?.startsWith('http:'))) warnings.push({ code: 'endpoint-cleartext', endpoint });
+    const servers = Object.values(signals).flatMap(({ credentials }) =>
+      credentials?.kind === 'oauth' ? [new URL(credentials.tokenUrl)] : [],
+    );
+    const exposed = servers.find(({ protocol, hostname }) => protocol === 'http:' && isExternal(hostname));
+    if (exposed !== undefined) warnings.push({ code: 'endpoint-cleartext', endpoint: exposed.origin });
     if (provider === 'agent-hooks-http' && targets.some(({ sign }) => sign === undefined))
       warnings.push({ code: 'endpoint-unsigned', endpoint });
     return warnings;

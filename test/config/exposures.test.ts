@@ -34,6 +34,16 @@ it('events for an external receiver need TLS and a signature', () => {
   expect(codes({ hooks: { endpoint: 'http://127.0.0.1:9000/' } })).toEqual([]);
 });
 
+it('the secret of a client needs TLS to its token server', () => {
+  const oauth = (url: string): object => ({
+    provider: 'otlp',
+    otlp: { endpoint: 'https://a.example.com', oauth_token_url: url, oauth_client_id: 'c', oauth_client_secret: 's' },
+  });
+  expect(codes(oauth('http://login.example.com/token'))).toEqual(['endpoint-cleartext']);
+  expect(codes(oauth('https://login.example.com/token'))).toEqual([]);
+  expect(codes(oauth('http://127.0.0.1:8080/token'))).toEqual([]);
+});
+
 it('a connection string of Application Insights leads to the collector, until the collector is configured', () => {
   const env = { APPINSIGHTS_CONNECTION_STRING: 'InstrumentationKey=0;IngestionEndpoint=https://a.example.com/' };
   const [problem] = exposuresOf([], env);
