@@ -13,6 +13,7 @@ import { createHttpTransport } from '../../src/ship/transport.ts';
 import { verdictOf } from '../../src/ship/verdict.ts';
 import { type Authority, authority } from '../certificates.ts';
 import { type CollectorOptions, startCollector } from '../collector.ts';
+import { startGrpcCollector } from '../grpc-collector.ts';
 import { type ProxyOptions, startProxy } from '../http-proxy.ts';
 import { needs } from '../needs.ts';
 import { destinationAt } from './memory-store.ts';
@@ -200,6 +201,13 @@ it('squid passes requests and tunnels, with a password', { timeout: 60_000 }, as
   expect(await send(`http://${HOST}:${portOf(plain.url)}/v1/traces`)).toMatchObject({ status: 200 });
   expect(await send(`https://${HOST}:${portOf(secure.url)}/v1/traces`, { tls })).toMatchObject({ status: 200 });
   expect([plain.spans().length, secure.spans().length]).toEqual([3, 3]);
+  for (const scheme of ['http', 'https']) {
+    const server = await startGrpcCollector(scheme === 'https' ? { tls: await ours.server(HOST) } : {});
+    closing.push(() => server.close());
+    const url = `${scheme}://${HOST}:${portOf(server.url)}/opentelemetry.proto.collector.trace.v1.TraceService/Export`;
+    expect(await send(url, { tls, protocol: 'grpc' }), scheme).toMatchObject({ code: 0 });
+    expect(server.spans()).toHaveLength(3);
+  }
   const wrong = sender({ ALL_PROXY: `http://me:wrong@127.0.0.1:${squid.port}` });
   for (const url of [`http://${HOST}:${portOf(plain.url)}/`, `https://${HOST}:${portOf(secure.url)}/`])
     expect(await wrong(url, { tls })).toEqual({ failure: `proxy http://127.0.0.1:${squid.port}: 407` });
