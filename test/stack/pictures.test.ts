@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { boards } from '../../grafana/dashboards.ts';
 import { eventually, lines, samples, search } from './backends.ts';
 import { BUSY_MS, drawn, launched, settled } from './browser.ts';
 import { Machine } from './machine.ts';
@@ -91,6 +92,19 @@ test.each([
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${file}.png`), picture);
   }
+  await page.close();
+});
+
+test.each(boards.map(({ uid }) => uid))('%s shows data in each panel', async uid => {
+  const page = await browser.newPage({ viewport: { width: 1_600, height: 4_200 } });
+  const { session, trace } = demonstrated;
+  const choice = uid === 'otel-hooks-session' ? `&var-session=${session}&var-trace=${trace}` : '';
+  await page.goto(`${stack.grafana}/d/${uid}?${RANGE}${choice}`);
+  await drawn(page);
+  const empty = page
+    .locator('[data-testid^="data-testid Panel header "]')
+    .filter({ has: page.getByText('No data', { exact: true }) });
+  expect(await empty.evaluateAll(all => all.map(each => each.getAttribute('data-testid')))).toEqual([]);
   await page.close();
 });
 
