@@ -35,7 +35,9 @@ function answering(house: House, advice: RegExp, reply: Reply, address: (url: st
 async function backEnd(house: House, reply: () => Reply): Promise<void> {
   const { url } = await house.collector();
   const traces = await house.collector(reply);
-  house.configure(otlp(url, { read_back: { tempo: traces.url } }));
+  // Doctor also asks the usual ports of this machine, where another stack may run.
+  const exporters = { logs: 'none', metrics: 'none' };
+  house.configure(otlp(url, { exporters, read_back: { tempo: traces.url } }));
 }
 
 /** `serve` with these arguments. It does not listen, because the address is in use. */
