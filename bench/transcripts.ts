@@ -204,6 +204,7 @@ function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> 
     hashKey: 'k',
     nowMs: START_MS + 30 * 86_400_000,
     eyes,
+    pins: new Map(),
   };
   let events = 0;
   for (let left = found; left.length > 0; ) {

@@ -18,7 +18,7 @@ import {
   type Part,
   type PassedOver,
 } from '../pipeline/find-transcripts.ts';
-import { emptyStore, type ImportRound, importRound } from '../pipeline/import-round.ts';
+import { emptyStore, type ImportRound, type ImportWorld, importRound } from '../pipeline/import-round.ts';
 import { unreadProblems } from '../pipeline/round-problems.ts';
 import type { Problem } from '../problems/problem.ts';
 import { configuredIn } from '../session/pin.ts';
@@ -75,6 +75,7 @@ interface Order {
   config: LoadedConfig;
   surroundings: ReturnType<typeof surroundingsOf>;
   eyes: Eyes;
+  pins: ImportWorld['pins'];
   found: readonly Found[];
   /** The problems of files that could not be read, for `status`. */
   unread: readonly Problem[];
@@ -102,6 +103,7 @@ function orderOf(words: Words, io: Io): Order {
     config,
     surroundings: surroundingsOf(words, io, config),
     eyes,
+    pins: new Map(),
     found,
     unread: unreadProblems(eyes),
     which: { metrics: words.flags['--metrics'] !== undefined, logsSinceMs: io.now() - LOGS_MS },
@@ -210,7 +212,8 @@ export interface Progress {
 }
 
 interface Done {
-  lines: Line[];
+  /** By the keys of the sessions. */
+  lines: Map<string, Line>;
   read: number;
   duplicate: number;
   /** Sessions that were left out because a person erased them. */
@@ -231,7 +234,7 @@ async function committed(order: Order, store: Store, progress: Progress, isAsked
     const imported = importRound(store, left, worldOf(order, installation), ROUND_BYTES, order.which);
     const { round } = imported;
     if (store.commit({ ...round, documents: [...(round.documents ?? []), ...documents] }) !== 'committed') continue;
-    note(done, imported, left);
+    note(done, imported);
     left = left.slice(imported.done);
     progress.add(imported.bytes, imported.done);
     // The event loop runs, so that Ctrl-C is noticed.
@@ -249,7 +252,7 @@ function dryRun(order: Order, progress: Progress): Done {
     const { installation } = installationOf(from);
     for (const each of order.found) {
       const imported = importRound(from, [each], worldOf(order, installation), NO_LIMIT_BYTES, order.which);
-      note(done, imported, [each]);
+      note(done, imported);
       progress.add(imported.bytes, 1);
     }
   } finally {
@@ -258,40 +261,44 @@ function dryRun(order: Order, progress: Progress): Done {
   return done;
 }
 
-const nothing = (): Done => ({ lines: [], read: 0, duplicate: 0, erased: 0, problems: [], isInterrupted: false });
+const nothing = (): Done => ({
+  lines: new Map(),
+  read: 0,
+  duplicate: 0,
+  erased: 0,
+  problems: [],
+  isInterrupted: false,
+});
 
-const worldOf = ({ io, surroundings, eyes }: Order, { id, key }: { id: string; key: string }) => ({
+const worldOf = ({ io, surroundings, eyes, pins }: Order, { id, key }: { id: string; key: string }): ImportWorld => ({
   ...surroundings,
   installation: id,
   hashKey: key,
   nowMs: io.now(),
   eyes,
+  pins,
 });
 
 /** Adds a round to the result. A long session takes several rounds. */
-function note(done: Done, imported: ImportRound, found: readonly Found[]): void {
+function note(done: Done, imported: ImportRound): void {
   done.read += imported.counts.read;
   done.duplicate += imported.counts.duplicate;
   done.erased += imported.erased;
   done.problems.push(...imported.problems);
   for (const { state, count, spans } of imported.outputs) {
-    const path = found.find(each => each.agent.id === state.agent && each.session === state.session)?.file.path ?? '';
-    let line = done.lines.find(each => each.agent === state.agent && each.session === state.session);
-    if (line === undefined) {
-      line = {
-        agent: state.agent,
-        session: state.session,
-        path,
-        events: 0,
-        spans: 0,
-        responses: 0,
-        input_tokens: undefined,
-        output_tokens: undefined,
-        cache_read_tokens: undefined,
-        cache_write_tokens: undefined,
-      };
-      done.lines.push(line);
-    }
+    const line = done.lines.get(state.key) ?? {
+      agent: state.agent,
+      session: state.session,
+      path: state.transcripts?.main ?? '',
+      events: 0,
+      spans: 0,
+      responses: 0,
+      input_tokens: undefined,
+      output_tokens: undefined,
+      cache_read_tokens: undefined,
+      cache_write_tokens: undefined,
+    };
+    done.lines.set(state.key, line);
     line.events += count;
     line.spans += spans.length;
     for (const span of spans) {
@@ -310,10 +317,10 @@ const plus = (sum: number | undefined, more: number | undefined): number | undef
   more === undefined ? sum : (sum ?? 0) + more;
 
 const jsonOf = ({ lines, read, duplicate, erased, isInterrupted }: Done, more: object): string =>
-  `${JSON.stringify({ v: 1, ...more, sessions: lines, read, duplicate, erased, interrupted: isInterrupted }, null, 2)}\n`;
+  `${JSON.stringify({ v: 1, ...more, sessions: [...lines.values()], read, duplicate, erased, interrupted: isInterrupted }, null, 2)}\n`;
 
 function linesOf({ lines, read, duplicate, erased }: Done): string {
-  const fresh = lines.filter(line => line.events > 0);
+  const fresh = [...lines.values()].filter(line => line.events > 0);
   const rows = fresh.map(line => [
     line.agent,
     line.session.slice(0, 12),
@@ -322,7 +329,7 @@ function linesOf({ lines, read, duplicate, erased }: Done): string {
     `${line.responses} responses`,
     line.input_tokens === undefined ? 'tokens unknown' : `${line.input_tokens} in, ${line.output_tokens ?? 0} out`,
   ]);
-  return `${table(rows)}${fresh.length} of ${lines.length} sessions had something new; ${read} events read, ${duplicate} of them known already.\n${erased === 0 ? '' : `${countOf(erased, 'session was', 'sessions were')} erased and not imported again.\n`}`;
+  return `${table(rows)}${fresh.length} of ${lines.size} sessions had something new; ${read} events read, ${duplicate} of them known already.\n${erased === 0 ? '' : `${countOf(erased, 'session was', 'sessions were')} erased and not imported again.\n`}`;
 }
 
 // ---------------------------------------------------------------- words

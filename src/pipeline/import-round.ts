@@ -11,7 +11,7 @@ import type { IndexReader } from '../journal/session-index.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import type { Problem } from '../problems/problem.ts';
 import { isErased, noneErased } from '../receive/erased.ts';
-import { pin } from '../session/pin.ts';
+import { type Pin, pin } from '../session/pin.ts';
 import { newSession, noTranscripts, type SessionState, sessionKey } from '../session/session-state.ts';
 import type { Round, Store } from '../store/store.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
@@ -61,11 +61,18 @@ export interface ImportRound {
   erased: number;
 }
 
+/** The inputs of all rounds of one import. */
+export interface ImportWorld extends RoundWorld {
+  eyes: Eyes;
+  /** The configuration by agent and folder, read once per import: most sessions share the folder of a project. */
+  pins: Map<string, Pin>;
+}
+
 /** Continues to read these sessions in order, until the limit of bytes is reached. */
 export function importRound(
   store: ImportStore,
   found: readonly FoundTranscript[],
-  world: RoundWorld & { eyes: Eyes },
+  world: ImportWorld,
   bytes: number,
   selection: Selection,
 ): ImportRound {
@@ -110,13 +117,13 @@ class ImportedSessions {
   erased = 0;
   readonly budget: { bytes: number };
   private readonly store: ImportStore;
-  private readonly world: RoundWorld;
+  private readonly world: ImportWorld;
   private readonly context: RoundContext;
 
   constructor(
     store: ImportStore,
     found: readonly FoundTranscript[],
-    world: RoundWorld & { eyes: Eyes },
+    world: ImportWorld,
     bytes: number,
     selection: Selection,
   ) {
@@ -124,7 +131,11 @@ class ImportedSessions {
     this.world = world;
     this.budget = { bytes };
     this.documents = new ChangedDocuments(store);
-    const wanted = new Set(found.map(each => sessionKey(each.agent.id, each.session)));
+    let wanted: ReadonlySet<string> | undefined;
+    const isWanted = (key: string): boolean => {
+      wanted ??= new Set(found.map(each => sessionKey(each.agent.id, each.session)));
+      return wanted.has(key);
+    };
     const { eyes, home, env, nowMs } = world;
     this.context = {
       ...enrichersOf(world),
@@ -138,7 +149,7 @@ class ImportedSessions {
         budget: this.budget,
         journal: key => this.journal(key),
         owner: (agent, origin, session) => ownerIn(this.documents, agent, origin, session),
-        knows: key => wanted.has(key) || this.journal(key) !== undefined,
+        knows: key => isWanted(key) || this.journal(key) !== undefined,
       },
     };
   }
@@ -206,8 +217,12 @@ class ImportedSessions {
   }
 
   private begin(opening: Parameters<typeof newSession>[0], cwd: string | undefined): SessionState {
-    const made = pin({ agent: opening.agent, cwd }, { header: {} }, this.world);
-    const { pinned, destinations, problems } = made;
+    const { pins } = this.world;
+    const name = `${opening.agent.id} ${cwd ?? ''}`;
+    const made = pins.get(name) ?? pin({ agent: opening.agent, cwd }, { header: {} }, this.world);
+    pins.set(name, made);
+    const { destinations, problems } = made;
+    const pinned = structuredClone(made.pinned);
     this.problems.push(...problems);
     for (const destination of destinations)
       this.documents.write(documents.destinations.of(destination.id), { ...destination, pinnedMs: this.world.nowMs });

@@ -16,7 +16,7 @@ import { priceOf } from '../session/prices.ts';
 import { newSession, type Pinned, type SessionState } from '../session/session-state.ts';
 import type { Store } from '../store/store.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
-import { type Kin, ownerOf } from '../transcripts/origins.ts';
+import { addOwner, type Kin, type Owners, ownerOf } from '../transcripts/origins.ts';
 import { patient, type Waits } from '../transcripts/settlement.ts';
 import { type Outgoing, outgoingOf } from './outgoing.ts';
 import { PreviousSessions } from './previous-sessions.ts';
@@ -49,9 +49,12 @@ const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
  */
 export function ownerIn(changed: ChangedDocuments, agent: string, origin: string, session: Kin): Kin {
   const document = documents.origins.of(agent);
-  const { owner, changed: owners } = ownerOf(changed.read(document) ?? {}, origin, session);
-  if (owners !== undefined) changed.write(document, owners);
-  return owner;
+  const known = ownerOf(changed.read(document) ?? {}, origin);
+  if (known !== undefined) return known;
+  const owners: { [origin: string]: Owners[string] } = changed.own(document) ?? {};
+  addOwner(owners, origin, session);
+  changed.write(document, owners);
+  return session;
 }
 
 export class SessionsOfRound {

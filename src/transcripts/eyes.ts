@@ -35,6 +35,12 @@ export const whyUnread: Readonly<Record<Unread, string>> = {
 };
 
 const MOST_NAMES = 10_000;
+const MOST_FOLDERS = 64;
+/**
+ * A folder that changed within this time is listed again. The time of a folder has steps of up to two seconds, so a
+ * later change may leave it as it is.
+ */
+const SETTLED_MS = 5_000;
 const HEAD_BYTES = 4_096;
 const MOST_HEADS = 4_096;
 /** Largest unpacked size. The file is held in memory. */
@@ -50,6 +56,8 @@ const { zstdDecompressSync = null } = zlib as { zstdDecompressSync?: Unpack };
 export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   /** Cached starts of files. They do not change, and every reading needs them. */
   const heads = new Map<string, string>();
+  /** Cached lists. Each session lists the folder of its file, and a folder may hold the files of all sessions. */
+  const lists = new Map<string, { changedMs: number; names: readonly string[] }>();
   const unread = new Map<string, Unread>();
   /**
    * Caches the last unpacked file, because callers ask for the size, the beginning and the rows of a file one by one.
@@ -86,9 +94,16 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   return {
     unread,
     names(folder) {
-      if (!isThere(folder)) return [];
+      const changedMs = changeOf(folder);
+      if (changedMs === undefined) return [];
+      const known = lists.get(folder);
+      if (known?.changedMs === changedMs) return known.names;
       try {
-        return [...new Set(readdirSync(folder).map(plainName))].sort().slice(0, MOST_NAMES);
+        const names = [...new Set(readdirSync(folder).map(plainName))].sort().slice(0, MOST_NAMES);
+        lists.delete(folder);
+        if (lists.size >= MOST_FOLDERS) lists.clear();
+        if (Date.now() - changedMs > SETTLED_MS) lists.set(folder, { changedMs, names });
+        return names;
       } catch {
         // The path is not a folder, or the folder is not readable.
         return [];
@@ -129,12 +144,14 @@ function statOf(file: number): FileStat {
 /**
  * Checks a path before it is opened. Most paths do not exist, and an exception costs ten times as much as this check.
  */
-function isThere(path: string): boolean {
+const isThere = (path: string): boolean => changeOf(path) !== undefined;
+
+function changeOf(path: string): number | undefined {
   try {
-    return isAbsolute(path) && statSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isAbsolute(path) ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined;
   } catch {
     // The path is invalid or not accessible.
-    return false;
+    return undefined;
   }
 }
 

@@ -2,6 +2,7 @@
  * The first row of a transcript file has the origin of the file. A fork begins with the rows of another session. So a
  * document for each agent stores the session that owns each origin.
  */
+import { put } from '../lib/read.ts';
 
 export interface Kin {
   key: string;
@@ -11,13 +12,20 @@ export interface Kin {
 /** Sessions by the origins of an agent's transcripts, the newest last. */
 export type Owners = { readonly [origin: string]: readonly [key: string, session: string] };
 
-/** Returns the session that owns the origin and, if the origin is new, the changed owners. */
-export function ownerOf(owners: Owners, origin: string, session: Kin): { owner: Kin; changed?: Owners } {
-  const short = origin.slice(0, 64);
+/** Returns the session that owns the origin; undefined if the origin is new. */
+export function ownerOf(owners: Owners, origin: string): Kin | undefined {
+  const short = shortOf(origin);
   const known = Object.hasOwn(owners, short) ? owners[short] : undefined;
-  if (known !== undefined) return { owner: { key: known[0], session: known[1] } };
-  const kept = [...Object.entries(owners), [short, [session.key, session.session]] as const].slice(-MOST_ORIGINS);
-  return { owner: session, changed: Object.fromEntries(kept) };
+  return known && { key: known[0], session: known[1] };
 }
+
+/** Adds a new origin to owners that the caller may change. An import adds thousands, so they are not copied. */
+export function addOwner(owners: { [origin: string]: Owners[string] }, origin: string, { key, session }: Kin): void {
+  put(owners, shortOf(origin), [key, session]);
+  const origins = Object.keys(owners);
+  for (const oldest of origins.slice(0, Math.max(0, origins.length - MOST_ORIGINS))) delete owners[oldest];
+}
+
+const shortOf = (origin: string): string => origin.slice(0, 64);
 
 const MOST_ORIGINS = 4_096;

@@ -2,7 +2,16 @@
  * Files in bad states: huge files, pipes, links, damage, copies of other files, and agents' files that no hook named.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -229,6 +238,28 @@ describe('an entry that is not a plain file', () => {
     for (const path of ['/dev/zero', join(house.home, 'x', 'zero'), 'x', '/tmp/\0', ''])
       expect([eyes.stat(path), eyes.read(path, 0, 10).length, eyes.head(path)]).toEqual([undefined, 0, '']);
     expect(eyes.names('/no/such/folder')).toEqual([]);
+  });
+
+  test('a folder is listed again only after a change, so that an import of many sessions lists it once', () => {
+    const folder = join(house.home, 'many');
+    mkdirSync(folder);
+    const eyes = diskEyes();
+    const write = (name: string, secondsAgo: number): void => {
+      writeFileSync(join(folder, name), '');
+      utimesSync(folder, Date.now() / 1000 - secondsAgo, Date.now() / 1000 - secondsAgo);
+    };
+    write('a.jsonl', 60);
+    const names = eyes.names(folder);
+    expect(eyes.names(folder)).toBe(names);
+    write('b.jsonl', 30);
+    expect(eyes.names(folder)).toEqual(['a.jsonl', 'b.jsonl']);
+    // A change within the steps of a file system's clock leaves the time as it is.
+    write('c.jsonl', 0);
+    const { mtimeMs } = statSync(folder);
+    expect(eyes.names(folder)).toHaveLength(3);
+    writeFileSync(join(folder, 'd.jsonl'), '');
+    utimesSync(folder, mtimeMs / 1000, mtimeMs / 1000);
+    expect(eyes.names(folder)).toHaveLength(4);
   });
 });
 

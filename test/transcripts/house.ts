@@ -104,7 +104,7 @@ export function openHouse(
       const { found } = findSessions({ agents, paths, places, eyes, sinceMs: 0 });
       const rounds: ImportRound[] = [];
       for (let left = found; left.length > 0 && rounds.length < most; ) {
-        const round = importRound(store, left, { ...worldOf(home, nowMs), eyes }, bytes, {
+        const round = importRound(store, left, { ...worldOf(home, nowMs), eyes, pins: new Map() }, bytes, {
           metrics: false,
           logsSinceMs: 0,
         });

@@ -51,7 +51,7 @@ function importedLines(eyes: ReturnType<typeof diskEyes>, paths: string[] = []):
   const { outputs } = importRound(
     emptyStore,
     found,
-    { ...world, installation: 'i', hashKey: 'k', nowMs: Date.UTC(2027, 0), eyes },
+    { ...world, installation: 'i', hashKey: 'k', nowMs: Date.UTC(2027, 0), eyes, pins: new Map() },
     Number.POSITIVE_INFINITY,
     { metrics: false, logsSinceMs: 0 },
   );

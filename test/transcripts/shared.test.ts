@@ -69,6 +69,7 @@ function imported(main: string) {
     hashKey: 'k',
     nowMs: Date.UTC(2027, 0),
     eyes,
+    pins: new Map(),
   };
   const { found } = findSessions({ agents, paths: [path], places: { home, project: home, env: {} }, eyes, sinceMs: 0 });
   expect(found).toHaveLength(1);

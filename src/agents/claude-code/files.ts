@@ -29,23 +29,31 @@ interface AgentFile {
   path: string;
 }
 
-const agentFilesIn = (folder: string, look: Look): AgentFile[] => agentFilesAmong(look.names(folder), folder);
+const agentFilesIn = (folder: string, look: Look): readonly AgentFile[] => agentFilesAmong(look.names(folder), folder);
 
-const agentFilesAmong = (names: readonly string[], folder: string): AgentFile[] =>
-  names.flatMap(name => {
+/** The files of subagents in a list, by the list: all sessions of a project share one folder. */
+const amongNames = new WeakMap<readonly string[], readonly AgentFile[]>();
+
+function agentFilesAmong(names: readonly string[], folder: string): readonly AgentFile[] {
+  const known = amongNames.get(names);
+  if (known !== undefined) return known;
+  const found = names.flatMap(name => {
     const id = AGENT_FILE.exec(name)?.[1];
     return id === undefined ? [] : [{ id, path: `${folder}/${name}` }];
   });
+  amongNames.set(names, found);
+  return found;
+}
 
 /** Old versions kept the files of all sessions in one folder. The first row of such a file names its session. */
 function agentFilesBeside(folder: string, session: string, look: Look): AgentFile[] {
   const names = look.names(folder);
-  const isOnly = names.filter(name => name.endsWith('.jsonl') && !AGENT_FILE.test(name)).length === 1;
+  const isOnly = (): boolean => names.filter(name => name.endsWith('.jsonl') && !AGENT_FILE.test(name)).length === 1;
   const named = ({ path }: AgentFile): string | undefined =>
     /"sessionId"\s*:\s*"([^"]{1,256})"/.exec(look.head(path))?.[1];
   return [
     ...agentFilesAmong(names, folder).filter(file => named(file) === session),
-    ...agentFilesIn(`${folder}/subagents`, look).filter(file => (named(file) ?? (isOnly && session)) === session),
+    ...agentFilesIn(`${folder}/subagents`, look).filter(file => (named(file) ?? (isOnly() && session)) === session),
   ];
 }
 
