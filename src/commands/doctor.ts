@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { destinationsInUse } from '../config/destinations.ts';
-import { imbalances, readStatusBooks } from '../deliver/status-books.ts';
+import { damagedFiles, imbalances, readStatusBooks } from '../deliver/status-books.ts';
 import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
 import { type Finding, fine, type Mend, problem, unknown, wordsOfFinding } from '../doctor/finding.ts';
@@ -202,7 +202,9 @@ function deliveryFindings(folders: Folders, standings: readonly Found[], io: Io)
       findings.push(...silent(store));
       if (findings.length > 0) return [...findings, ...newer(store)];
       const { received, waiting } = books.fragments;
-      const says = `${received} hooks received, ${waiting} waiting; the books balance.`;
+      const damaged = damagedFiles(store.books().counters);
+      const found = damaged === undefined ? '' : ` Found damaged so far: ${damaged} (docs/reliability.md).`;
+      const says = `${received} hooks received, ${waiting} waiting; the books balance.${found}`;
       return [fine('delivery', undefined, says), ...newer(store)];
     } finally {
       store.close();

@@ -32,7 +32,7 @@ export async function run(words: Words, io: Io): Promise<number> {
       const left = finishErasures(store);
       return left.length > 0 ? printLeft(left, io) : completed(isJson, io);
     }
-    const traces = tracesOf(store, session.session);
+    const traces = tracesOf(store, session.key, session.session);
     if (!isJson) io.out(textOf(session, traces, io));
     if (!(await isAgreed(words, io, 'Erase it?'))) return 0;
     beginErasure(store, session.key, session.session, io.now());

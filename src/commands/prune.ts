@@ -46,14 +46,19 @@ function prune(store: Store, places: Parameters<Store['within']>[0], isEmptying:
   // The inbox is read, so that the number of fragments of later versions is known. No fragment is taken.
   while (store.take({ fragments: 1_000, bytes: 32 * 1024 * 1024 }).more);
   if (isEmptying) store.emptyQuarantine();
+  const removed = { hooks: 0, items: 0, journals: 0 };
   for (;;) {
     const over = store.within(places);
     if (over !== undefined && store.commit(over.round) !== 'committed') continue;
+    const counts = countsOf(over?.excess);
+    removed.hooks += counts.hooks;
+    removed.items += counts.items;
+    removed.journals += counts.journals;
+    if (!store.isListed() || counts.hooks + counts.items + counts.journals > 0) continue;
     // Counts of the quarantine that no other round committed.
     if (over === undefined && isEmptying && store.commit({}) !== 'committed') continue;
     const { files, sizeBytes } = store.books().quarantine;
-    const quarantine = { files: before.files - files, sizeBytes: before.sizeBytes - sizeBytes };
-    return { ...countsOf(over?.excess), quarantine };
+    return { ...removed, quarantine: { files: before.files - files, sizeBytes: before.sizeBytes - sizeBytes } };
   }
 }
 

@@ -5,7 +5,7 @@ import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
 import { shownValue, writtenValue } from '../config/shown.ts';
-import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
+import { damagedFiles, imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
 import { newerAgents } from '../doctor/newer-agents.ts';
 import { silentHooks } from '../doctor/silent-hooks.ts';
 import { documents } from '../documents/documents.ts';
@@ -128,6 +128,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
     io.out(textOf({ books, state, delivering, last, nowMs: io.now(), hasProvider: providers.length > 0 }));
     io.out(quarantineText(store.books()));
     io.out(limitsText(store.books()));
+    io.out(damagedText(store.books()));
     io.out(silencedText(store.books()));
     io.out(openHookText(store.books()));
     for (const account of unbalanced) io.err(problemText({ code: 'books-unbalanced', account }));
@@ -328,6 +329,12 @@ function limitsText({ counters, fragments, destinations }: Books): string {
   return parts.length === 0
     ? ''
     : `\ndropped by limits: ${parts.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
+}
+
+/** Files that a power cut or a disk changed, since the state folder exists. */
+function damagedText({ counters }: Books): string {
+  const text = damagedFiles(counters);
+  return text === undefined ? '' : `\nfound damaged: ${text}\n  next: docs/reliability.md says what each kind loses\n`;
 }
 
 /** The number of sessions whose spans a project's file keeps on the machine, by its setting. */

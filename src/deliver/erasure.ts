@@ -16,6 +16,7 @@ import { withoutSession } from '../ship/lanes.ts';
 import { withoutLines } from '../ship/local.ts';
 import { accountsOf, ERASED, increase } from '../store/ledger.ts';
 import type { BodyFile } from '../store/outbox.ts';
+import { DAMAGED_JOURNAL } from '../store/quarantine.ts';
 import type { Round, Store } from '../store/store.ts';
 import { forgetSession } from '../telemetry/metric-state.ts';
 import { isLineOfSession } from '../telemetry/session-of-item.ts';
@@ -95,7 +96,7 @@ function finishErasure(store: Store, key: string, session: string): LeftLog[] {
   const { epoch } = store;
   const commit = (round: Round): void => void store.commit({ ...round, epoch });
   for (const id of store.destinations()) eraseFromOutbox(store, id, session, commit);
-  eraseFromQuarantine(store, session, commit);
+  eraseFromQuarantine(store, key, session, commit);
   eraseFromMetrics(store, session, commit);
   const left = logsIn(store).flatMap((path): LeftLog[] => {
     try {
@@ -116,14 +117,14 @@ function finishErasure(store: Store, key: string, session: string): LeftLog[] {
 type Commit = (round: Round) => void;
 
 /** Finds what an erasure would remove, and changes nothing. */
-export function tracesOf(store: Store, session: string): Traces {
+export function tracesOf(store: Store, key: string, session: string): Traces {
   const found: Traces = { items: { traces: 0, logs: 0, events: 0 }, quarantine: [], logs: [] };
   for (const id of store.destinations())
     for (const body of store.next(id)) {
       const rest = restOf(store, id, body, session);
       if (rest !== undefined && body.signal !== 'metrics') found.items[body.signal] += body.items - rest.items;
     }
-  found.quarantine = store.quarantined().filter(name => holds(store.quarantinedBytes(name), session));
+  found.quarantine = store.quarantined().filter(name => isOfSession(store, name, key, session));
   found.logs = logsIn(store).filter(path => withoutLines(path, line => isLineOfSession(line, session), 'look'));
   return found;
 }
@@ -192,8 +193,12 @@ function holds(bytes: Buffer | undefined, session: string): boolean {
   return bytes.includes(Buffer.concat([Buffer.of(0x0a), varint(Buffer.byteLength(session)), Buffer.from(session)]));
 }
 
-function eraseFromQuarantine(store: Store, session: string, commit: Commit): void {
-  const released = store.quarantined().filter(name => holds(store.quarantinedBytes(name), session));
+/** The name of a damaged journal has the key of its session, since its bytes are packed. */
+const isOfSession = (store: Store, name: string, key: string, session: string): boolean =>
+  name.startsWith(`${DAMAGED_JOURNAL}.${key}-`) || holds(store.quarantinedBytes(name), session);
+
+function eraseFromQuarantine(store: Store, key: string, session: string, commit: Commit): void {
+  const released = store.quarantined().filter(name => isOfSession(store, name, key, session));
   if (released.length === 0) return;
   commit({
     released,

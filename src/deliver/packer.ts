@@ -9,12 +9,13 @@ import type { PackedJournal, Store } from '../store/store.ts';
 
 const compress = promisify(gzip);
 
-/** The bytes of journals that are packed at once. A larger journal is packed alone. */
+/** The bytes and the number of journals that are packed at once. A larger journal is packed alone. */
 const BATCH_BYTES = 2 * 1024 * 1024;
+const BATCH_FILES = 100;
 
 export class Packer {
   private readonly store: Store;
-  private waiting: { key: string; textBytes: number }[] | undefined;
+  private waiting: { key: string; plainBytes: number }[] | undefined;
   private isPacking = false;
   private packed: PackedJournal[] = [];
 
@@ -41,8 +42,8 @@ export class Packer {
 
   private nextBatch(): string[] {
     const keys: string[] = [];
-    for (let bytes = 0; this.waiting?.[0] !== undefined; ) {
-      bytes += this.waiting[0].textBytes;
+    for (let bytes = 0; this.waiting?.[0] !== undefined && keys.length < BATCH_FILES; ) {
+      bytes += this.waiting[0].plainBytes;
       if (keys.length > 0 && bytes > BATCH_BYTES) break;
       keys.push(this.waiting[0].key);
       this.waiting.shift();

@@ -5,7 +5,7 @@ import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import { type SessionLimits, sessionLimits } from '../pipeline/session-limits.ts';
 import { type Account, accountsOf, increase, type Ledger } from '../store/ledger.ts';
-import type { IsUnderWay, Limits, PlaceLimits } from '../store/limits.ts';
+import type { Excess, IsUnderWay, Limits, PlaceLimits } from '../store/limits.ts';
 import type { QuarantineLimits } from '../store/quarantine.ts';
 import { isFull } from '../store/reserve.ts';
 import type { Store } from '../store/store.ts';
@@ -54,6 +54,7 @@ export class KeepLimits {
   private readonly places: Limits;
   private readonly isUnderWay: IsUnderWay;
   private keptMs = Number.NEGATIVE_INFINITY;
+  private isMore = false;
 
   constructor(store: Store, { places }: Keep, isUnderWay: IsUnderWay) {
     this.store = store;
@@ -63,11 +64,13 @@ export class KeepLimits {
 
   /** Returns the error if the disk is full. If the commit is lost, the other owner applies the limits. */
   keep(isAfterRound: boolean): Error | undefined {
-    if (!isAfterRound && performance.now() - this.keptMs <= KEEP_CHECK_MS) return undefined;
+    if (!isAfterRound && !this.isMore && performance.now() - this.keptMs <= KEEP_CHECK_MS) return undefined;
     this.keptMs = performance.now();
     try {
       const over = this.store.within(this.places, this.isUnderWay);
       if (over !== undefined) this.store.commit(over.round);
+      // One round lists and removes a part.
+      this.isMore = !this.store.isListed() || hasFiles(over?.excess);
       return undefined;
     } catch (error) {
       if (!isFull(error)) throw error;
@@ -75,6 +78,9 @@ export class KeepLimits {
     }
   }
 }
+
+const hasFiles = (excess: Excess | undefined): boolean =>
+  excess !== undefined && Object.values(excess).some(list => list.length > 0);
 
 /** The resource of the metrics about the pipeline itself. */
 export const pipelineResource = (installation: string): Plain =>

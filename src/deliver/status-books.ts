@@ -73,3 +73,15 @@ export function imbalances({ fragments, transcripts, destinations }: StatusBooks
   }
   return found;
 }
+
+/** The files that could not be read, by kind; undefined if there are none. */
+export function damagedFiles(counters: Readonly<Record<string, number>>): string | undefined {
+  const parts = Object.entries(counters).flatMap(([name, count]) => {
+    if (!name.startsWith(DAMAGED)) return [];
+    const kind = name.slice(DAMAGED.length).replace(/s$/, '');
+    return [count === 1 ? `1 ${kind}` : `${count} ${kind}s`];
+  });
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+const DAMAGED = 'damaged.';

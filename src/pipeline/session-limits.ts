@@ -36,7 +36,7 @@ export function excessSessions(store: Store, limits: SessionLimits): ExcessSessi
   let sizeBytes = 0;
   for (const size of sizes.values()) sizeBytes += size;
   if (files <= limits.files && sizeBytes <= limits.sizeBytes) return [];
-  const journals = store.journalSizes();
+  const journals = new Set(store.journals());
   const inOrder = [...sizes].map(([key, size]) => {
     const state = recalled(store, key);
     return { key, size, arrivedMs: state?.arrivedMs, group: groups.indexOf(groupOf(state, journals.has(key))) };

@@ -107,7 +107,9 @@ function addSessions(view: View, round: Round, effect: Effect): void {
     else written.set(key, { state, journalBytes: written.get(key)?.journalBytes ?? committedOf(view, key) });
   }
   // The session's file keeps the length of a pruned journal: the next journal begins at 0, because there is no file.
-  for (const key of round.prune ?? []) effect.gone.push(journalPath(key), packedPath(key));
+  for (const key of round.prune ?? [])
+    for (const path of [journalPath(key), packedPath(key)])
+      if (lstat(view.disk, path) !== undefined) effect.gone.push(path);
   for (const packed of round.packed ?? []) addPacked(view, packed, effect);
   for (const [key, session] of written) {
     const path = sessionPath(key);

@@ -4,7 +4,7 @@
  * lines, then the plain ones. All places in a journal are places in this text.
  */
 import { gunzipSync } from 'node:zlib';
-import { at, type Disk, eachEntry, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
+import { at, codeOf, type Disk, eachEntry, READ, readAll, readBytes, withFile } from './files.ts';
 
 /** The place of the next lines of a journal: after the committed part or, with its intact lines, in a new file. */
 export type Append = { offset: number } | { offset: number; rewrite: Buffer };
@@ -18,61 +18,61 @@ export interface JournalFile {
   /** On the disk, packed or not. */
   sizeBytes: number;
   writtenMs: number;
-  /** The size of its text. */
-  textBytes: number;
+  /** The bytes of its plain file. */
+  plainBytes: number;
   isPacked: boolean;
 }
 
-export const journalKeys = (disk: Disk): string[] => {
-  const keys = new Set<string>();
-  eachEntry(disk, 'journal', name => {
-    const key = NAME.exec(name)?.[1];
-    if (key !== undefined) keys.add(key);
-  });
-  return [...keys].sort();
-};
+/** The files that a journal has. */
+export type Forms = 'plain' | 'packed' | 'both';
 
-export function listJournals(disk: Disk): Map<string, JournalFile> {
-  const found = new Map<string, JournalFile>();
+/** The journals in the order of the folder. */
+export function formsOfJournals(disk: Disk): Map<string, Forms> {
+  const found = new Map<string, Forms>();
   eachEntry(disk, 'journal', name => {
     const [, key, packed] = NAME.exec(name) ?? [];
     if (key === undefined) return;
-    const file = packed === undefined ? plainFile(disk, key) : packedFile(disk, key);
-    if (file !== undefined) found.set(key, together(found.get(key), file));
+    found.set(key, found.has(key) ? 'both' : packed === undefined ? 'plain' : 'packed');
   });
   return found;
 }
 
-function plainFile(disk: Disk, key: string): JournalFile | undefined {
-  const stats = lstat(disk, journalPath(key));
-  if (stats === undefined) return undefined;
-  return { key, sizeBytes: stats.size, writtenMs: stats.mtimeMs, textBytes: stats.size, isPacked: false };
-}
+export const journalKeys = (disk: Disk): string[] => [...formsOfJournals(disk).keys()].sort();
 
-function packedFile(disk: Disk, key: string): JournalFile | undefined {
-  return withFile(disk, packedPath(key), READ, file => {
-    const { size, mtimeMs } = disk.fs.fstatSync(file);
-    const textBytes = textBytesOf(readAll(disk, file, Math.max(0, size - LENGTH_BYTES), LENGTH_BYTES));
-    return { key, sizeBytes: size, writtenMs: mtimeMs, textBytes, isPacked: true };
-  });
+/** Opens no file. */
+export function journalFile(disk: Disk, key: string, forms: Forms = 'both'): JournalFile | undefined {
+  const plain = forms === 'packed' ? undefined : lstat(disk, journalPath(key));
+  const packed = forms === 'plain' ? undefined : lstat(disk, packedPath(key));
+  if (plain === undefined && packed === undefined) return undefined;
+  return {
+    key,
+    sizeBytes: (plain?.size ?? 0) + (packed?.size ?? 0),
+    writtenMs: Math.max(plain?.mtimeMs ?? 0, packed?.mtimeMs ?? 0),
+    plainBytes: plain?.size ?? 0,
+    isPacked: packed !== undefined,
+  };
 }
-
-const LENGTH_BYTES = 4;
 
 /** The last bytes of a gzip file are the length of its content. */
-const textBytesOf = (packed: Uint8Array): number =>
-  packed.length < LENGTH_BYTES ? 0 : Buffer.from(packed.subarray(-LENGTH_BYTES)).readUInt32LE();
+const LENGTH_BYTES = 4;
 
-const together = (one: JournalFile | undefined, other: JournalFile): JournalFile =>
-  one === undefined
-    ? other
-    : {
-        key: one.key,
-        sizeBytes: one.sizeBytes + other.sizeBytes,
-        writtenMs: Math.max(one.writtenMs, other.writtenMs),
-        textBytes: one.textBytes + other.textBytes,
-        isPacked: one.isPacked || other.isPacked,
-      };
+/** The lengths of packed journals that were read before, because commands that follow journals ask often. */
+const lengths = new Map<string, { sizeBytes: number; writtenMs: number; textBytes: number }>();
+
+/** Undefined if the journal is not packed. */
+function packedLength(disk: Disk, key: string): number | undefined {
+  const stats = lstat(disk, packedPath(key));
+  if (stats === undefined) return undefined;
+  const path = at(disk, packedPath(key));
+  const known = lengths.get(path);
+  if (known?.sizeBytes === stats.size && known.writtenMs === stats.mtimeMs) return known.textBytes;
+  const end = withFile(disk, packedPath(key), READ, file =>
+    readAll(disk, file, Math.max(0, stats.size - LENGTH_BYTES), LENGTH_BYTES),
+  );
+  const textBytes = end?.length === LENGTH_BYTES ? end.readUInt32LE() : 0;
+  lengths.set(path, { sizeBytes: stats.size, writtenMs: stats.mtimeMs, textBytes });
+  return textBytes;
+}
 
 /**
  * `committedBytes` is the length in the session's file. Without one, the whole file is committed, because only rounds
@@ -164,6 +164,15 @@ export const MOST_PACKED_BYTES = 64 * 1024 * 1024;
 /** The packed journal that was unpacked last, because readers read a journal in many parts. */
 const unpacked = new WeakMap<Disk, { path: string; stamp: string; text: Buffer }>();
 
+/** Packed journals that could not be read, by the disk whose owner sets them aside. */
+const damaged = new WeakMap<Disk, Set<string>>();
+
+export function damagedIn(disk: Disk): Set<string> {
+  const keys = damaged.get(disk) ?? new Set();
+  damaged.set(disk, keys);
+  return keys;
+}
+
 /** Undefined if the journal is not packed, or the packed file is damaged. */
 function packedText(disk: Disk, key: string): Buffer | undefined {
   const path = packedPath(key);
@@ -176,7 +185,8 @@ function packedText(disk: Disk, key: string): Buffer | undefined {
       const text = gunzipSync(readAll(disk, file, 0, size), { maxOutputLength: MOST_PACKED_BYTES });
       unpacked.set(disk, { path, stamp, text });
       return text;
-    } catch {
+    } catch (error) {
+      if (codeOf(error)?.startsWith('Z_')) damagedIn(disk).add(key);
       return undefined;
     }
   });
@@ -205,48 +215,26 @@ function startOfLast(bytes: Buffer, lines: number): number | undefined {
   return newline + 1;
 }
 
-export function lstat(disk: Disk, path: string) {
-  try {
-    return disk.fs.lstatSync(at(disk, path));
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-interface JournalChange {
-  lines: readonly { path: string; offset: number; bytes: Uint8Array }[];
-  files: readonly { path: string; bytes: Uint8Array; writtenMs?: number | undefined }[];
-  gone: readonly string[];
-}
-
-/** Brings a listing of journals up to date with a round. */
-export function updateJournals(journals: Map<string, JournalFile>, change: JournalChange, nowMs: number): void {
-  const grown = change.lines.map(({ path, offset, bytes }) => ({ path, textBytes: offset + bytes.length }));
-  const anew = change.files.map(({ path, bytes }) => ({ path, textBytes: bytes.length }));
-  for (const { path, textBytes } of [...grown, ...anew]) {
-    const key = keyOf(path);
-    if (key !== undefined && path === journalPath(key))
-      journals.set(key, { key, sizeBytes: textBytes, writtenMs: nowMs, textBytes, isPacked: false });
-  }
-  for (const path of change.gone) journals.delete(keyOf(path) ?? '');
-  for (const { path, bytes, writtenMs = nowMs } of change.files) {
-    const key = keyOf(path);
-    if (key !== undefined && path === packedPath(key))
-      journals.set(key, { key, sizeBytes: bytes.length, writtenMs, textBytes: textBytesOf(bytes), isPacked: true });
-  }
-}
-
-const keyOf = (path: string): string | undefined =>
-  path.startsWith('journal/') ? NAME.exec(path.slice('journal/'.length))?.[1] : undefined;
+/** An error of a missing file would cost ten times as much. */
+export const lstat = (disk: Disk, path: string) => disk.fs.lstatSync(at(disk, path), { throwIfNoEntry: false });
 
 /** Bytes of the text of one journal. */
-export function journalSize(disk: Disk, key: string): number | undefined {
-  const plain = plainFile(disk, key);
-  const packed = packedFile(disk, key);
-  return plain === undefined && packed === undefined ? undefined : (plain?.textBytes ?? 0) + (packed?.textBytes ?? 0);
+export function journalSize(disk: Disk, key: string, forms: Forms = 'both'): number | undefined {
+  const plain = forms === 'packed' ? undefined : lstat(disk, journalPath(key))?.size;
+  const packed = forms === 'plain' ? undefined : packedLength(disk, key);
+  return plain === undefined && packed === undefined ? undefined : (plain ?? 0) + (packed ?? 0);
 }
 
 /** Bytes of the text of each journal. */
-export const sizesOf = (journals: ReadonlyMap<string, JournalFile>): Map<string, number> =>
-  new Map([...journals.values()].map(({ key, textBytes }) => [key, textBytes]));
+export function journalSizes(disk: Disk): Map<string, number> {
+  const sizes = new Map<string, number>();
+  for (const [key, forms] of formsOfJournals(disk)) {
+    const bytes = journalSize(disk, key, forms);
+    if (bytes !== undefined) sizes.set(key, bytes);
+  }
+  return sizes;
+}
+
+/** The key of a journal by the path of one of its files. */
+export const journalKeyOf = (path: string): string | undefined =>
+  path.startsWith('journal/') ? NAME.exec(path.slice('journal/'.length))?.[1] : undefined;

@@ -96,8 +96,15 @@ export function excessOf(limits: Limits, held: Holdings): Excess {
     Number(isKnown(a.key)) - Number(isKnown(b.key)) || byTime(a, b);
   for (const { item, reason } of over(limits.journal, [...held.journals.values()], isOver, forgottenFirst))
     excess.journals.push({ key: item.key, reason });
-  return excess;
+  return {
+    bodies: excess.bodies.slice(0, MOST_AT_ONCE),
+    fragments: excess.fragments.slice(0, MOST_AT_ONCE),
+    journals: excess.journals.slice(0, MOST_AT_ONCE),
+  };
 }
+
+/** Files of each kind that one round removes, so that no round takes long. */
+export const MOST_AT_ONCE = 250;
 
 const PACKED_AFTER_DAYS = 7;
 
@@ -109,7 +116,7 @@ export const packableOf = (
 ): JournalFile[] => {
   const writtenBy = endOfDay(calendar, PACKED_AFTER_DAYS);
   const isDue = (each: JournalFile): boolean =>
-    !each.isPacked && each.textBytes <= MOST_PACKED_BYTES && isBefore(each.writtenMs, writtenBy) && !isKnown(each.key);
+    !each.isPacked && each.plainBytes <= MOST_PACKED_BYTES && isBefore(each.writtenMs, writtenBy) && !isKnown(each.key);
   return writtenBy === undefined ? [] : [...journals.values()].filter(isDue).sort(byTime);
 };
 

@@ -9,21 +9,21 @@ import { type Books, readBooks } from './books.ts';
 import { changeOf, type Document, type DocumentChange, type DocumentFamily } from './document.ts';
 import { effectOf, type View } from './effect.ts';
 import { FileCache } from './file-cache.ts';
-import { type Disk, names, readBytes } from './files.ts';
+import { type Disk, exists, names, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
 import { forgetHookProblems, readHookProblems } from './hook-problems.ts';
 import { Inbox, type Taken } from './inbox.ts';
 import {
-  type JournalFile,
+  damagedIn,
   journalKeys,
   journalSize,
-  listJournals,
+  journalSizes,
+  packedPath,
   readJournal,
   readJournalFrom,
   readJournalTail,
-  sizesOf,
-  updateJournals,
 } from './journal.ts';
+import { JournalListing } from './journal-listing.ts';
 import { increase, type Ledger } from './ledger.ts';
 import {
   bookExcess,
@@ -39,6 +39,7 @@ import {
 import { type BodyFile, listBodies, readBody, updateOutbox } from './outbox.ts';
 import { createProcessing, type Processing } from './processing.ts';
 import {
+  DAMAGED_JOURNAL,
   emptyQuarantine,
   limitQuarantine,
   namesInQuarantine,
@@ -46,6 +47,7 @@ import {
   type QuarantineLimits,
   type QuarantineSize,
   quarantineLimits,
+  quarantinePath,
 } from './quarantine.ts';
 import { createReserve, type Reserve } from './reserve.ts';
 import { adoptLedger, commitRound, type Effect } from './rounds.ts';
@@ -77,7 +79,7 @@ export class OwnStore implements Store {
   private base: Ledger | undefined;
   private isClosed = false;
   private readonly outbox = new Map<string, BodyFile[]>();
-  private journalFiles: Map<string, JournalFile> | undefined;
+  private listing: JournalListing;
   private sizes: Map<string, number> | undefined;
   /** Files that could not be read: the next round counts them. */
   private readonly damaged = new Set<string>();
@@ -92,6 +94,7 @@ export class OwnStore implements Store {
     this.processing = createProcessing(disk);
     this.inbox = new Inbox(disk, undefined, this.processing);
     this.reserve = createReserve(disk, reserveBytes);
+    this.listing = new JournalListing(disk);
     this.cache = new FileCache(path => readBytes(disk, path)?.toString());
     this.base = this.reserve.spend(() => adoptLedger(disk, true));
     limitQuarantine(disk, quarantine, this.purged);
@@ -156,7 +159,7 @@ export class OwnStore implements Store {
   }
 
   journalSizes(): Map<string, number> {
-    return sizesOf(listJournals(this.disk));
+    return journalSizes(this.disk);
   }
 
   journalSize(key: string): number | undefined {
@@ -222,7 +225,7 @@ export class OwnStore implements Store {
     this.epoch += 1;
     this.cache.clear();
     this.outbox.clear();
-    this.journalFiles = undefined;
+    this.listing = new JournalListing(this.disk);
     this.sizes = undefined;
     this.inbox.restart();
     this.processing.end();
@@ -275,21 +278,29 @@ export class OwnStore implements Store {
     return { excess, round };
   }
 
-  packable(): { key: string; textBytes: number }[] {
-    const calendar = this.read(calendarDocument) ?? [];
-    this.journalFiles ??= listJournals(this.disk);
+  packable(): { key: string; plainBytes: number }[] | undefined {
+    const journals = this.listing.whole();
+    if (journals === undefined) return undefined;
     const known = new Set(this.sessions());
-    return packableOf(this.journalFiles, key => known.has(key), calendar);
+    return packableOf(journals, key => known.has(key), this.read(calendarDocument) ?? []);
+  }
+
+  packed(): string[] | undefined {
+    const journals = this.listing.whole();
+    return journals && [...journals.values()].flatMap(({ key, isPacked }) => (isPacked ? [key] : []));
+  }
+
+  isListed(): boolean {
+    return this.listing.isWhole();
   }
 
   private excess(limits: Limits, isUnderWay: IsUnderWay, calendar: Parameters<typeof excessOf>[1]['calendar']): Excess {
-    this.journalFiles ??= listJournals(this.disk);
     let known: Set<string> | undefined;
     return excessOf(limits, {
       outbox: new Map(this.destinations().map(id => [id, this.next(id)])),
       isUnderWay,
       leftAlone: this.inbox.leftAlone(),
-      journals: this.journalFiles,
+      journals: this.listing.whole() ?? new Map(),
       isKnown: key => {
         known ??= new Set(this.sessions());
         return known.has(key);
@@ -341,7 +352,10 @@ export class OwnStore implements Store {
     };
     const isStale = round.epoch !== undefined && round.epoch !== this.epoch;
     const effect = isStale ? undefined : effectOf(view, round);
-    if (effect !== undefined) this.countLosses(effect.ledger);
+    if (effect !== undefined) {
+      this.countLosses(effect.ledger);
+      setDamagedAside(this.disk, effect);
+    }
     const outcome = effect === undefined ? 'lost' : this.write(effect, round.isUrgent === true);
     if (effect === undefined || outcome !== 'done') {
       this.restart();
@@ -368,13 +382,24 @@ export class OwnStore implements Store {
   private moveOn(effect: Effect): void {
     this.base = effect.ledger;
     this.damaged.clear();
+    damagedIn(this.disk).clear();
     this.purged = {};
     for (const { path, bytes } of effect.files)
       if (isCached(path)) this.cache.put(path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
     for (const path of effect.gone) if (isCached(path)) this.cache.put(path, undefined);
     updateOutbox(this.outbox, effect);
     if (this.sizes !== undefined) updateSizes(this.sizes, effect);
-    if (this.journalFiles !== undefined) updateJournals(this.journalFiles, effect, this.disk.clock.nowMs());
+    this.listing.update(effect);
+  }
+}
+
+/** Moves packed journals that could not be read to the quarantine, and counts them. */
+function setDamagedAside(disk: Disk, { gone, quarantine, ledger }: Effect): void {
+  for (const key of damagedIn(disk)) {
+    const from = packedPath(key);
+    if (gone.includes(from) || !exists(disk, from)) continue;
+    quarantine.push({ from, to: quarantinePath(DAMAGED_JOURNAL, `${key}-${ledger.n}`) });
+    increase(ledger.counters, 'damaged.journal');
   }
 }
 

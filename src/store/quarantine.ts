@@ -27,6 +27,9 @@ export interface QuarantineSize {
   sizeBytes: number;
 }
 
+/** The reason of packed journals that could not be read. Their names begin with their key. */
+export const DAMAGED_JOURNAL = 'damaged-journal';
+
 /** `<reason>.<name>`. A reason has no dot, so both parts can be separated again. */
 export function quarantinePath(reason: string, name: string): string {
   return `quarantine/${checkName(reason)}.${safeName(name)}`;

@@ -8,11 +8,10 @@ import {
   journalKeys,
   journalPath,
   journalSize,
-  listJournals,
+  journalSizes,
   readJournal,
   readJournalFrom,
   readJournalTail,
-  sizesOf,
 } from './journal.ts';
 import { readLedger } from './ledger.ts';
 import { listBodies, readBody } from './outbox.ts';
@@ -61,7 +60,7 @@ export function readStore(disk: Disk): Store {
     journalHead: (key, most) => readJournalFrom(disk, checkName(key), undefined, 0, most)?.lines,
     journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), committedBytes(key), from, most),
     journals: () => journalKeys(disk),
-    journalSizes: () => sizesOf(listJournals(disk)),
+    journalSizes: () => journalSizes(disk),
     journalSize: key => journalSize(disk, checkName(key)),
     commit: refuse,
     next: destination => listBodies(disk, checkName(destination)),
@@ -74,6 +73,8 @@ export function readStore(disk: Disk): Store {
     quarantined: () => namesInQuarantine(disk),
     quarantinedBytes: name => readBytes(disk, `quarantine/${name}`),
     packable: refuse,
+    packed: refuse,
+    isListed: refuse,
     within: refuse,
     newDay: refuse,
     hookProblems: () => readHookProblems(disk),

@@ -80,8 +80,15 @@ export interface Store {
   /** Returns the whole lines behind `from`, and where the next ones begin. */
   journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;
   journals(): string[];
-  /** Journals that should be packed: without a line for a week, and their sessions are over. Oldest first. */
-  packable(): { key: string; textBytes: number }[];
+  /**
+   * Journals that should be packed: without a line for a week, and their sessions are over. Oldest first. Undefined
+   * until all are listed.
+   */
+  packable(): { key: string; plainBytes: number }[] | undefined;
+  /** The keys of packed journals. Undefined until all are listed. */
+  packed(): string[] | undefined;
+  /** Returns false while journals are still being listed: each `within` and `packable` continues for some time. */
+  isListed(): boolean;
   /** Bytes of the text of each journal, which may hold more than is committed. */
   journalSizes(): Map<string, number>;
   /** The same for one journal; undefined if there is none. */
@@ -104,8 +111,8 @@ export interface Store {
   /** Undefined when the file is gone. */
   quarantinedBytes(name: string): Buffer | undefined;
   /**
-   * The files to remove so that inbox, outbox and journal are within their limits, and the round that removes them;
-   * undefined if there are none. A body for which `isUnderWay` is true stays. The quarantine is limited by each commit
+   * The files to remove so that inbox, outbox and journal are within their limits, as far as one round may remove them,
+   * and this round; undefined if there are none. A body for which `isUnderWay` is true stays. The quarantine is limited by each commit
    * that adds to it, and here.
    */
   within(limits: Limits, isUnderWay?: IsUnderWay): { excess: Excess; round: Round } | undefined;

@@ -2,8 +2,10 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deliver } from '../../src/deliver/deliver.ts';
+import { damagedFiles } from '../../src/deliver/status-books.ts';
 import { eventsIn } from '../../src/journal/journal-events.ts';
 import { sessionIndex } from '../../src/journal/session-index.ts';
 import { changeOf } from '../../src/store/document.ts';
@@ -32,6 +34,34 @@ const line = (key: string, n: number): string =>
     data: {},
     metadata: { 'dev.otel-hooks': { v: 1, seq: n + 1, time: 'arrival' } },
   })}\n`;
+
+it('finds a damaged packed journal on the first delivery of a day, and status says so', async () => {
+  const store = openStore({ folder, access: 'own' });
+  const yesterday = Date.now() - DAY_MS - 1_000;
+  const keys = ['a1', 'b2', 'c3'];
+  const journal = keys.map(key => ({ key, lines: line(key, 0) + line(key, 1) }));
+  store.commit({ journal, documents: [changeOf(calendarDocument, [[0, yesterday]])] });
+  store.commit({
+    packed: journal.map(({ key, lines }) => ({ key, bytes: gzipSync(lines), textBytes: lines.length })),
+  });
+  store.close();
+  const path = join(folder, 'journal', 'b2.jsonl.gz');
+  const bytes = fs.readFileSync(path);
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 4;
+  fs.writeFileSync(path, bytes);
+  const surroundings = { env: {}, home: root, platform: process.platform, ownVariables: false, configFile: undefined };
+  const stop = new AbortController();
+  const counters = () => openStore({ folder, access: 'read' }).ledger().counters;
+  const watch = setInterval(() => 'damaged.journal' in counters() && stop.abort(), 20);
+  try {
+    await deliver({ stateFolder: folder, byHand: false, waitMs: 20_000, surroundings, stop: stop.signal });
+  } finally {
+    clearInterval(watch);
+  }
+  expect(counters()).toEqual({ 'damaged.journal': 1 });
+  expect(damagedFiles({ ...counters(), 'damaged.sessions': 2 })).toBe('1 journal, 2 sessions');
+  expect(fs.readdirSync(join(folder, 'journal')).sort()).toEqual(['a1.jsonl.gz', 'c3.jsonl.gz']);
+});
 
 it('packs old journals while it waits for more hooks', async () => {
   const keys = ['a1', 'b2', 'c3'];

@@ -29,7 +29,7 @@ const journalFile = ({ writtenMs }: { writtenMs: number }): JournalFile => ({
   key: 'j',
   sizeBytes: 1,
   writtenMs,
-  textBytes: 1,
+  plainBytes: 1,
   isPacked: false,
 });
 

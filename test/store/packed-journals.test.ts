@@ -95,13 +95,76 @@ it('a journal that grew while it was packed stays plain', () => {
   expect(store.journal('a')).toBe(lines(0, 11));
 });
 
-it('a damaged packed journal loses its own lines alone', () => {
-  store.commit({ journal: [{ key: 'a', lines: lines(0, 10) }] });
-  pack('a');
-  store.commit({ journal: [{ key: 'a', lines: lines(10, 11) }] });
-  fs.writeFileSync(join(root, 'state', 'journal', 'a.jsonl.gz'), 'no gzip');
-  expect(store.journal('a')).toBe(lines(10, 11));
-  expect(open('read').journals()).toEqual(['a']);
+const damages: [string, (bytes: Buffer) => Buffer][] = [
+  ['is no gzip', () => Buffer.from('no gzip')],
+  ['is cut short', bytes => bytes.subarray(0, bytes.length / 2)],
+  ['has a wrong checksum', bytes => Buffer.concat([bytes.subarray(0, -8), Buffer.alloc(4), bytes.subarray(-4)])],
+];
+
+for (const [what, damage] of damages)
+  it(`a packed journal that ${what} loses its own lines alone, is counted and is set aside`, () => {
+    store.commit({ journal: [{ key: 'a', lines: lines(0, 100) }] });
+    pack('a');
+    store.commit({ journal: [{ key: 'a', lines: lines(100, 101) }] });
+    const path = join(root, 'state', 'journal', 'a.jsonl.gz');
+    const damaged = damage(fs.readFileSync(path));
+    fs.writeFileSync(path, damaged);
+    expect(open('read').journal('a')).toBe(lines(100, 101));
+    expect(open('read').journals()).toEqual(['a']);
+    expect(store.journal('a')).toBe(lines(100, 101));
+    expect(store.commit({})).toBe('committed');
+    expect(store.ledger().counters).toEqual({ 'damaged.journal': 1 });
+    expect(files()).toEqual(['a.jsonl']);
+    const [aside = ''] = store.quarantined();
+    expect(aside).toMatch(/^damaged-journal\.a-\d+$/);
+    expect(store.quarantinedBytes(aside)).toEqual(damaged);
+    expect(store.journal('a')).toBe(lines(100, 101));
+    expect(open('own').commit({})).toBe('committed');
+    expect(open('read').ledger().counters).toEqual({ 'damaged.journal': 1 });
+  });
+
+it('a listing opens no packed journal, and their lengths are read once', () => {
+  for (const key of ['a', 'b', 'c']) {
+    store.commit({ journal: [{ key, lines: lines(0, 10) }] });
+    pack(key);
+  }
+  const opened: string[] = [];
+  const watching: typeof fs = {
+    ...fs,
+    openSync: (path, ...more) => {
+      if (String(path).includes('journal/')) opened.push(String(path));
+      return fs.openSync(path, ...more);
+    },
+  };
+  const watched = openStore({ folder: join(root, 'state'), access: 'own', clock, fs: watching });
+  watched.within(limits);
+  expect([watched.packable(), watched.journals(), opened]).toEqual([[], ['a', 'b', 'c'], []]);
+  const sizes = [...watched.journalSizes()];
+  expect(sizes.map(([, size]) => size)).toEqual(Array(3).fill(lines(0, 10).length));
+  expect([...watched.journalSizes()]).toEqual(sizes);
+  expect(opened.length).toBeLessThanOrEqual(3);
+});
+
+it('one round removes a part of many journals, and a listing stops after its time', () => {
+  const journal = Array.from({ length: 900 }, (_, i) => ({ key: `k${i}`, lines: lines(0, 1) }));
+  store.commit({ journal });
+  let nowMs = 0;
+  const slow = { nowMs: clock.nowMs, monotonicMs: () => (nowMs += 10) };
+  const own = openStore({ folder: join(root, 'state'), access: 'own', clock: slow });
+  const few = { ...limits, journal: { ...none, files: 10 } };
+  let looks = 0;
+  const rounds: number[] = [];
+  for (let left = true; left; looks += 1) {
+    const found = own.within(few);
+    if (found !== undefined) own.commit(found.round);
+    if (found?.excess.journals.length) rounds.push(found.excess.journals.length);
+    left = !own.isListed() || (found?.excess.journals.length ?? 0) > 0;
+  }
+  expect(looks).toBeGreaterThan(rounds.length + 1);
+  expect(Math.max(...rounds)).toBeLessThanOrEqual(250);
+  expect(rounds.reduce((sum, each) => sum + each, 0)).toBe(890);
+  expect(files()).toHaveLength(10);
+  expect(own.ledger().counters).toEqual({ 'dropped.journal.over-files': 890 });
 });
 
 it('journals are packed a week after their last line, once their session is over', () => {
@@ -115,7 +178,7 @@ it('journals are packed a week after their last line, once their session is over
   for (let i = 0; i < 7; i += 1) day();
   expect(store.packable()).toEqual([]);
   for (let i = 0; i < 2; i += 1) day();
-  expect(store.packable().map(({ key }) => key)).toEqual(['over']);
+  expect(store.packable()?.map(({ key }) => key)).toEqual(['over']);
   pack('over');
   expect(store.packable()).toEqual([]);
   const [journal] = [...store.journalSizes()].filter(([key]) => key === 'over');
