@@ -1,5 +1,7 @@
 /**
- * The cost of a hook, as a ratio to an empty Node program (`node -e 0`), for the commands that users really run:
+ * The cost of a hook, as a ratio to an empty Node program (`node -e 0`), by two methods. The second one starts what
+ * `enable` registered, with the files on a disk (parts/as-started.ts). The first one, here, excludes what a disk and
+ * another process add, and also measures circumstances:
  *
  *     node   `otel-hooks hook` by the absolute paths of Node and of the bin, as a command in settings names them
  *     link   the same by the link and the shebang that npm makes: `env` runs before it, and Node resolves the link
@@ -15,38 +17,34 @@
  * Wall time is compared by medians, CPU time (user and system, of the processes that are waited for) by means. CPU time
  * comes from /proc in ticks of 10 ms, so cheap variants run several times in a row per round; errors cancel out.
  *
- *     node scripts/bench.mjs hook [--rounds 60]
+ *     node scripts/bench.mjs hook [--rounds 60] [--only memory|disk]
  *
  * Exits 1 when a gate is missed in each of five runs: other work on the machine can only make a hook look worse. With
  * `--gate`, for shared machines, a ratio may exceed its gate by the usual variation of such machines.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
-  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   readFileSync,
-  readSync,
   rmSync,
   symlinkSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KICK_STEP_S } from '../src/hook/kick.ts';
 import { shellCommand } from '../src/hook/script.ts';
+import { measureAsStarted } from './parts/as-started.ts';
 import { writeScript } from './parts/front-ends.ts';
+import { median, numberAfter, shuffled } from './parts/sides.ts';
+import { type Started, startCollector, startStarter } from './parts/starter.ts';
 
-interface Variant {
-  name: string;
-  command: string[];
-  payload: Buffer;
+interface Variant extends Started {
   /** Runs in a row per round. */
   repeats: number;
   gate?: number;
@@ -55,8 +53,6 @@ interface Variant {
   kicks?: true;
   /** The gate is on the ratio to this variant: the cost of the circumstances. */
   against?: string;
-  /** The environment variables of the variant. */
-  env?: Record<string, string>;
   /** A state folder of its own, in which a real delivery takes the fragments. */
   delivered?: true;
   /** No deliver lives: the first hook of a burst starts one, the others find the marker of the first. */
@@ -73,13 +69,20 @@ const baseline = 'node -e 0';
 /** A larger backlog than a delivery can finish, and no process that takes it. */
 const FULL_OUTBOX = 50_000;
 const authorities = ['/etc/ssl/certs/ca-certificates.crt', '/etc/ssl/cert.pem', '/etc/pki/tls/certs/ca-bundle.crt'];
-const rounds = roundsOf(process.argv.slice(2));
-const allowance = process.argv.includes('--gate') ? 1.05 : 1;
+const words = process.argv.slice(2);
+const isGate = words.includes('--gate');
+const rounds = numberAfter(words, '--rounds', 60);
+const allowance = isGate ? 1.05 : 1;
+const only = words.includes('--only') ? words[words.indexOf('--only') + 1] : undefined;
 const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
-process.exitCode = main();
+const root = fileURLToPath(new URL('..', import.meta.url));
+const inMemory = only === 'disk' ? 0 : measureInMemory();
 rmSync(folder, { recursive: true, force: true });
+const onDisk =
+  only === 'memory' ? 0 : await measureAsStarted(root, numberAfter(words, '--rounds', isGate ? 15 : 40), allowance);
+process.exitCode = Math.max(inMemory, onDisk);
 
-function main(): number {
+function measureInMemory(): number {
   const { variants, state, close } = install();
   const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder };
   console.log(`node ${process.version}, ${process.platform}, ${cpus().length} cores, ${rounds} rounds, random order`);
@@ -111,7 +114,6 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
   const bin = join(dist, 'otel-hooks.cjs');
   for (const path of [dist, links, inbox, join(state, 'problems'), config])
     mkdirSync(path, { recursive: true, mode: 0o700 });
-  const root = fileURLToPath(new URL('..', import.meta.url));
   copyFileSync(join(root, 'dist', 'otel-hooks.cjs'), bin);
   copyFileSync(join(root, 'package.json'), join(dist, '..', 'package.json'));
   writeFileSync(join(dist, 'deliver.js'), '');
@@ -274,7 +276,7 @@ function inCircumstances(
   );
 
   // A delivery at work beside the hook has its cost; whether its collector answers must not matter.
-  const collector = startCollector();
+  const collector = startCollector(folder);
   started.push(collector.process);
   for (const [name, endpoint] of [
     ['collector up', collector.url],
@@ -297,7 +299,6 @@ function inCircumstances(
         ...of('node  '),
       },
     );
-    const root = fileURLToPath(new URL('..', import.meta.url));
     started.push(
       spawn(process.execPath, [join(root, 'dist', 'deliver.js'), '--kicked', '--state-dir', state], {
         env: { HOME: folder, OTEL_HOOKS_LINGER: '1h' },
@@ -311,19 +312,6 @@ function inCircumstances(
       for (const each of started) each.kill('SIGKILL');
     },
   };
-}
-
-/** Runs in a process of its own: this one only waits for the hooks. */
-function startCollector(): { process: ChildProcess; url: string } {
-  const file = join(folder, 'port');
-  const program = `require('node:http').createServer((q, a) => q.resume().on('end', () => a.end()))
-    .listen(0, '127.0.0.1', function () { require('node:fs').writeFileSync(process.argv[1], String(this.address().port)) })`;
-  const child = spawn(process.execPath, ['-e', program, file], { stdio: 'ignore' });
-  for (let waited = 0; !existsSync(file) || readFileSync(file, 'utf8') === ''; waited++) {
-    if (waited > 1_000) throw new Error('the collector did not start');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-  }
-  return { process: child, url: `http://127.0.0.1:${readFileSync(file, 'utf8')}` };
 }
 
 /** A tool's result as an agent would send it: one JSON object with a long text. */
@@ -344,7 +332,7 @@ function payloadOf(bytes: number): Buffer {
 
 function measure(variants: readonly Variant[], env: Record<string, string>, state: string): Result[] {
   const samples = new Map(variants.map(each => [each.name, { wallsMs: [] as number[], cpuMs: 0, runs: 0 }]));
-  const starter = startStarter(variants, env);
+  const starter = startStarter(folder, variants, env);
   for (let round = -2; round < rounds; round++) {
     for (const variant of shuffled(variants)) {
       const sample = samples.get(variant.name);
@@ -427,82 +415,4 @@ function emptied(inbox: string): number {
   const names = readdirSync(inbox);
   for (const name of names) rmSync(join(inbox, name));
   return names.length;
-}
-
-interface Starter {
-  /** Runs a variant and returns its wall time. */
-  run(variant: Variant): number;
-  /** User and system time of all its processes so far; 0 where there is no /proc. */
-  childrenCpuMs(): number;
-  end(): void;
-}
-
-/** One arm per variant; the payload and the report go through named pipes, so everything here can wait synchronously. */
-function startStarter(variants: readonly Variant[], env: Record<string, string>): Starter {
-  const pipes = mkdtempSync(join(folder, 'pipes-'));
-  const [order, payload, report] = ['order', 'payload', 'report'].map(name => join(pipes, name)) as [
-    string,
-    string,
-    string,
-  ];
-  spawnSync('mkfifo', [order, payload, report]);
-  const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-  const arms = variants.map(({ command, env: own = {} }, index) => {
-    const set = Object.entries(own).map(([name, value]) => `${name}=${quote(value)} `);
-    return `${index}) ${set.join('')}${command.map(quote).join(' ')} <${quote(payload)} >&9 2>/dev/null 8<&- 9>&- ;;`;
-  });
-  const script = `exec 8<${quote(order)} 9>${quote(report)}
-while read -r arm <&8; do
-case $arm in
-${arms.join('\n')}
-esac
-printf '\\n%s\\n' "$?" >&9
-done`;
-  const shell = spawn('/bin/sh', ['-c', script], { env, cwd: folder, stdio: 'ignore' });
-  const orders = openSync(order, 'w');
-  const reports = openSync(report, 'r');
-  const answer = Buffer.alloc(4096);
-  return {
-    run(variant) {
-      const start = process.hrtime.bigint();
-      writeSync(orders, `${variants.indexOf(variant)}\n`);
-      const input = openSync(payload, 'w');
-      for (let at = 0; at < variant.payload.length; ) at += writeSync(input, variant.payload, at);
-      closeSync(input);
-      let output = '';
-      while (!/\n[0-9]+\n$/.test(output)) output += answer.toString('utf8', 0, readSync(reports, answer));
-      const wallMs = Number(process.hrtime.bigint() - start) / 1e6;
-      if (output !== '\n0\n') throw new Error(`${variant.name} printed, or ended with, ${JSON.stringify(output)}`);
-      return wallMs;
-    },
-    childrenCpuMs() {
-      if (process.platform !== 'linux') return 0;
-      const stat = readFileSync(`/proc/${shell.pid}/stat`, 'latin1');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return (Number(fields[13]) + Number(fields[14])) * 10;
-    },
-    end() {
-      closeSync(orders);
-      closeSync(reports);
-    },
-  };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
-}
-
-function shuffled<T>(items: readonly T[]): T[] {
-  return items
-    .map(item => ({ item, place: Math.random() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ item }) => item);
-}
-
-function roundsOf(words: readonly string[]): number {
-  const given = Number(words[words.indexOf('--rounds') + 1]);
-  return words.includes('--rounds') && given > 0 ? Math.floor(given) : 60;
 }

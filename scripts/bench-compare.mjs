@@ -12,7 +12,7 @@ const run = promisify(execFile);
 /** The benchmarks whose sides alternate within seconds, so that one turn is short. */
 const USUAL = ['drain', 'deliver', 'session'];
 /** A line about a bar, as bench/parts/sides.ts prints it. */
-const RATIO = /^(.{10,80}?)\s{2,}(\d+\.\d+)\s{2,}(?:gate|bar|stretch) ([<>])=/;
+const RATIO = /^(.{10,80}?)\s{2,}(\d+\.\d+)\s{2,}(?:gate|goal|bar|stretch) ([<>])=/;
 
 /** Returns 1 if a ratio of this tree is worse than that of the other commit by more than the given share. */
 export async function compare(root, words) {

@@ -104,7 +104,7 @@ export function numberAfter(words: readonly string[], flag: string, otherwise: n
 export const setting = (): string =>
   `node ${process.version}, ${process.platform}, ${cpus().length} cores, files on ${fileSystemOf(tmpdir())}`;
 
-const fileSystemOf = (folder: string): string => {
+export const fileSystemOf = (folder: string): string => {
   const type = `0x${statfsSync(folder).type.toString(16)}`;
   return fileSystems[type] ?? type;
 };
@@ -127,7 +127,7 @@ export function judged(work: string, ratio: number, bars: readonly Bar[]): strin
 }
 
 interface Bar {
-  name: 'gate' | 'bar' | 'stretch';
+  name: 'gate' | 'goal' | 'bar' | 'stretch';
   most?: number;
   least?: number;
 }
@@ -137,7 +137,12 @@ export function median(values: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? 0;
 }
 
-function shuffled<T>(items: readonly T[]): T[] {
+export function quartile(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 2] ?? 0;
+}
+
+export function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map(item => ({ item, place: Math.random() }))
     .sort((a, b) => a.place - b.place)
