@@ -7,8 +7,14 @@ import { maxFragmentBytes } from './fragment.ts';
 import { noteProblem, surviveFileSizeLimit, writeAll } from './state-files.ts';
 
 const patienceMs = 5_000;
-/** Each written 4 KB of it costs a page fault. */
+/** A payload up to this size can be recognized as complete. Each 4 KB that are used for the first time cost a page fault. */
 const largeBufferBytes = 512 * 1024;
+/** What a pipe holds: while this process writes a block, the agent fills the pipe again. */
+const blockBytes = 64 * 1024;
+/** A write of fewer bytes would cost more than it gains. */
+const leastWriteBytes = 16 * 1024;
+/** One costs 5 us. A sleep takes 70 us or more, and the agent sleeps too when it finds its pipe full. */
+const triesBeforeSleep = 8;
 
 /**
  * Returns a descriptor for further reads. A blocking read has no timer, and a writer may stop in the middle without
@@ -31,7 +37,9 @@ export function unblockedStdin(): number {
  */
 export function readPatiently(error: unknown, input: number, into: Buffer, at: number, stateFolder: string): number {
   let failure = error;
-  for (let waitedMs = 0; ; ) {
+  // The place of an error is never shown, and gathering it takes half of the time of a failed read.
+  Error.stackTraceLimit = 0;
+  for (let waitedMs = 0, tries = 0; ; tries++) {
     const code = codeOf(failure);
     // On Windows this is an error EOF, elsewhere a return value of 0.
     if (code === 'EOF') return 0;
@@ -40,11 +48,13 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
         noteProblem(stateFolder, 'input-silent');
         return 0;
       }
-      // The pipe is non-blocking: sleep, because a loop would take CPU time from the agent. A writer at work fills the
-      // pipe again within a moment.
-      const sleepMs = waitedMs < 1 ? 0.05 : waitedMs < 20 ? 1 : 10;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleepMs);
-      waitedMs += sleepMs;
+      // A writer at work fills the pipe again within a moment. Later attempts sleep, because a loop would take CPU time
+      // from the agent.
+      if (tries >= triesBeforeSleep) {
+        const sleepMs = waitedMs < 1 ? 0.05 : waitedMs < 20 ? 1 : 10;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleepMs);
+        waitedMs += sleepMs;
+      }
     } else if (code !== 'EINTR') throw failure;
     try {
       return readSync(input, into, at, into.length - at, null);
@@ -55,38 +65,51 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
 }
 
 /**
- * Continues after the first buffer is full. Bytes are written as they arrive, so memory does not grow with the payload.
- * If the payload exceeds the limit, its rest is not read: the file has no trailer and is too large, and deliver counts
- * it. `start`: the start of the payload if one JSON object is enough; otherwise -1.
+ * Continues after the first buffer is full. Blocks are written as they arrive, so memory does not grow with the payload,
+ * and the agent fills the pipe meanwhile. If the payload exceeds the limit, its rest is not read: the file has no trailer
+ * and is too large, and deliver counts it. `start`: the start of the payload if one JSON object is enough; otherwise -1.
  */
 export function copyLarge(fd: number, first: Buffer, start: number, trailer: string, stateFolder: string): void {
   surviveFileSizeLimit();
   const input = unblockedStdin();
   const buffer = Buffer.allocUnsafeSlow(largeBufferBytes);
   let filled = first.copy(buffer);
+  // The bytes of the buffer before this place are in the file.
   let written = 0;
+  let totalBytes = 0;
+  let isFromStart = start >= 0;
+  const write = (): void => {
+    writeAll(fd, buffer.subarray(written, filled), filled - written);
+    totalBytes += filled - written;
+    written = filled;
+  };
   for (;;) {
     let size: number;
     try {
       size = readSync(input, buffer, filled, buffer.length - filled, null);
     } catch (error) {
+      if (filled - written >= leastWriteBytes) write();
       size = readPatiently(error, input, buffer, filled, stateFolder);
     }
     filled += size;
-    if (size === 0) break;
-    if (start >= 0 && written === 0 && endsInBrace(buffer, filled) && isJson(buffer, start, filled)) break;
-    if (filled < buffer.length) continue;
-    writeAll(fd, buffer, filled);
-    written += filled;
-    filled = 0;
-    if (written > maxFragmentBytes) return;
+    if (size === 0 || (isFromStart && endsInBrace(buffer, filled) && isJson(buffer, start, filled))) break;
+    if (filled - written < blockBytes && filled < buffer.length) continue;
+    write();
+    if (totalBytes > maxFragmentBytes) return;
+    // The next read has room for a whole block, except while the payload may still be recognized as complete.
+    if (buffer.length - filled < (isFromStart ? 1 : blockBytes)) {
+      filled = 0;
+      written = 0;
+      isFromStart = false;
+    }
   }
   if (filled + trailer.length > buffer.length) {
-    writeAll(fd, buffer, filled);
+    write();
     filled = 0;
+    written = 0;
   }
   filled += buffer.write(trailer, filled);
-  writeAll(fd, buffer, filled);
+  write();
 }
 
 /** White space after the payload is ignored. */

@@ -482,6 +482,58 @@ describe('node', () => {
     expect(readdirSync(join(at.state, 'problems'))).toEqual([]);
   });
 
+  // Numbers of seven digits: a block that is lost, repeated or moved changes the text.
+  const counted = (bytes: number): string => {
+    const numbers = Array.from({ length: Math.ceil(bytes / 8) }, (_, i) => String(1_000_000 + i));
+    return `{"n":"${numbers.join(' ').slice(0, bytes - 8)}"}`;
+  };
+  const block = 65_536;
+  test.each([
+    ['a block', block, 0, 0],
+    ['a block in uneven pieces', block + 1, 10_007, 0],
+    ['the buffer for large payloads', 8 * block, 0, 0],
+    ['the buffer for large payloads, and one byte', 8 * block + 1, 33_333, 0],
+    ['3 MB at once', 3_000_000, 0, 0],
+    ['3 MB in pieces, each after a pause', 3_000_000, 300_007, 5],
+  ])('reads all of %s through a pipe', async (_name, bytes, pieceBytes, pauseMs) => {
+    const at = house();
+    const text = counted(bytes);
+    const input = join(at.folder, 'input');
+    writeFileSync(input, text);
+    const writer = `const { readFileSync, writeSync } = require('node:fs');
+const [, file, piece, pause] = process.argv;
+const bytes = readFileSync(file);
+for (let from = 0; from < bytes.length; ) {
+  from += writeSync(1, bytes, from, Math.min(Number(piece) || bytes.length, bytes.length - from));
+  if (Number(pause) > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(pause));
+}`;
+    const line = `"$1" -e "$2" "$3" ${pieceBytes} ${pauseMs} | "$4" hook --tool some-agent --state-dir "$5"`;
+    const words = ['-c', line, 'sh', process.execPath, writer, input, at.bin, at.state];
+    const child = spawn('/bin/sh', words, { stdio: 'ignore' });
+    expect(await new Promise(resolve => child.on('exit', resolve))).toBe(0);
+    const found = fragments(at).map(each => each.payload.toString());
+    expect(found.map(each => each.length)).toEqual([bytes]);
+    expect(found[0] === text).toBe(true);
+    expect(readdirSync(join(at.state, 'problems'))).toEqual([]);
+  });
+
+  test.each([100_000, 500_000])('ends with a whole object of %i bytes although the pipe stays open', async bytes => {
+    const at = house();
+    const text = counted(bytes);
+    const input = join(at.folder, 'input');
+    writeFileSync(input, text);
+    // The writer ends when the hook has ended: `cat` waits for the end of the fifo.
+    const hold = join(at.folder, 'hold');
+    spawnSync('mkfifo', [hold]);
+    const line = '{ cat "$1"; cat "$2"; } | { "$3" hook --tool some-agent --state-dir "$4"; : >"$2"; }';
+    const startedMs = Date.now();
+    const child = spawn('/bin/sh', ['-c', line, 'sh', input, hold, at.bin, at.state], { stdio: 'ignore' });
+    expect(await new Promise(resolve => child.on('exit', resolve))).toBe(0);
+    expect(fragments(at).map(each => each.payload.toString() === text)).toEqual([true]);
+    expect(readdirSync(join(at.state, 'problems'))).toEqual([]);
+    expect(Date.now() - startedMs).toBeLessThan(5_000);
+  });
+
   test('reads all of two writers that share a pipe', async () => {
     const at = house();
     const line = '{ printf "%s\\n" "$0"; sleep 0.3; printf "%s\\n" "$0"; } | "$@"';
