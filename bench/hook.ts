@@ -79,7 +79,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const inMemory = only === 'disk' ? 0 : measureInMemory();
 rmSync(folder, { recursive: true, force: true });
 const onDisk =
-  only === 'memory' ? 0 : await measureAsStarted(root, numberAfter(words, '--rounds', isGate ? 15 : 40), allowance);
+  only === 'memory' ? 0 : await measureAsStarted(root, numberAfter(words, '--rounds', isGate ? 10 : 40), allowance);
 process.exitCode = Math.max(inMemory, onDisk);
 
 function measureInMemory(): number {
