@@ -9,6 +9,7 @@ import { destinationsOf, MOST_DESTINATIONS } from '../config/destinations.ts';
 import { type LoadedConfig, loadConfig, PROJECT_FILE } from '../config/files.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
 import { documents } from '../documents/documents.ts';
+import { outlineOf } from '../pipeline/stored-session.ts';
 import type { NotedProblem } from '../problems/noted-problems.ts';
 import { isOfPin, type Problem } from '../problems/problem.ts';
 import type { SessionState } from '../session/session-state.ts';
@@ -148,7 +149,7 @@ function hookProblems(store: Store, { folders, io }: Present): Problem[] {
 }
 
 const arrivedMs = (store: Store, key: string): number =>
-  (store.session(key)?.state as SessionState | undefined)?.arrivedMs ?? 0;
+  outlineOf(store, key)?.arrivedMs ?? (store.session(key)?.state as SessionState | undefined)?.arrivedMs ?? 0;
 
 /** There is too little space for a large hook and for a round. */
 const LEAST_BYTES = 64 * 1024;

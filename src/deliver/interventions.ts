@@ -8,6 +8,7 @@ import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import { outgoingOf } from '../pipeline/outgoing.ts';
 import { outputOfJournal } from '../pipeline/rebuild.ts';
+import { stored } from '../pipeline/stored-session.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { itemsOf, type RefusedFile, refusedFile } from '../ship/lanes.ts';
 import { noStanding, withoutDestinations } from '../ship/standing.ts';
@@ -164,7 +165,7 @@ function removeIfUnused(store: Store, { from, isForgotten, heir }: FormerDestina
       if (state === undefined) continue;
       const others = state.pinned.destinations.filter(id => id !== from.id && id !== heir?.id);
       const destinations = heir === undefined ? others : [...others, heir.id];
-      sessions.push({ key, state: { ...state, pinned: { ...state.pinned, destinations } } });
+      sessions.push(stored({ ...state, pinned: { ...state.pinned, destinations } }));
     }
   }
   committed(store, { documents: changed.changes(), sessions });

@@ -5,6 +5,7 @@
 import type { Destination } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
+import { outlineOf } from '../pipeline/stored-session.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { heirsIn, noStanding, type Standing, stuckIn, withoutDestinations } from '../ship/standing.ts';
 import { accountsOf, EXCLUDED, increase, type Ledger, REDIRECTED } from '../store/ledger.ts';
@@ -111,7 +112,12 @@ export function forgetDestinations(store: Store, nowMs: number): void {
   const pinned = new Set(
     store
       .sessions()
-      .flatMap(key => (store.session(key)?.state as SessionState | undefined)?.pinned?.destinations ?? []),
+      .flatMap(
+        key =>
+          outlineOf(store, key)?.destinations ??
+          (store.session(key)?.state as SessionState | undefined)?.pinned?.destinations ??
+          [],
+      ),
   );
   const known = destinationsIn(store);
   const standing = standingIn(store);

@@ -6,6 +6,7 @@ import type { SessionState } from '../session/session-state.ts';
 import type { Store } from '../store/store.ts';
 import { recalled } from './rebuild.ts';
 import { isUnfinishedImport, SILENCE_MS, UNFINISHED_IMPORT_MS } from './session-in-round.ts';
+import { outlineOf } from './stored-session.ts';
 
 /** The state of an ended session is kept for this time, for late events. */
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
@@ -27,6 +28,11 @@ export interface Due {
 export function dueSessions(store: Store, nowMs: number): { [D in Exclude<keyof Due, 'excess'>]-?: string[] } {
   const due = { silent: [] as string[], waiting: [] as string[], undecided: [] as string[] };
   for (const key of store.sessions()) {
+    const outline = outlineOf(store, key);
+    if (outline !== undefined) {
+      if (isOld(outline, nowMs)) due.silent.push(key);
+      continue;
+    }
     const state = recalled(store, key);
     if (state === undefined) continue;
     const isLeft = isUnfinishedImport(state);
@@ -46,5 +52,6 @@ function mayHaveEnded({ agent, fold }: SessionState): boolean {
   return transcript !== undefined && !isAbsent(transcript) && transcript.statesEnd === true;
 }
 
-export const isForgotten = (state: SessionState, nowMs: number): boolean =>
-  !isOpen(state.fold) && nowMs - state.arrivedMs > TOMBSTONE_MS;
+export const isForgotten = (state: SessionState, nowMs: number): boolean => !isOpen(state.fold) && isOld(state, nowMs);
+
+const isOld = ({ arrivedMs }: { arrivedMs: number }, nowMs: number): boolean => nowMs - arrivedMs > TOMBSTONE_MS;

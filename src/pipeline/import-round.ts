@@ -33,6 +33,7 @@ import {
 } from './session-in-round.ts';
 import { enrichersOf, ownerIn, type RoundWorld } from './sessions-of-round.ts';
 import { noteSpent } from './short-round.ts';
+import { stored } from './stored-session.ts';
 
 export type ImportStore = IndexReader & Pick<Store, 'epoch' | 'session' | 'journal'>;
 
@@ -97,7 +98,7 @@ export function importRound(
     round: {
       epoch: store.epoch,
       journal: journalLines(sessions),
-      sessions: sessions.map(({ state }) => ({ key: state.key, state })),
+      sessions: sessions.map(({ state }) => stored(state)),
       documents: round.documents.changes(),
       bodies,
       tally(ledger) {

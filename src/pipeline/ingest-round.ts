@@ -15,6 +15,7 @@ import { countRound, journalLines, setAside, settleWaiting } from './round.ts';
 import { failureProblems } from './round-problems.ts';
 import { type RoundWorld, SessionsOfRound } from './sessions-of-round.ts';
 import { noteSpent } from './short-round.ts';
+import { stored } from './stored-session.ts';
 import { takeFragment } from './take-fragment.ts';
 
 export interface GivenEvent {
@@ -61,7 +62,7 @@ export function ingestRound(
     round: {
       epoch: store.epoch,
       journal: journalLines(all),
-      sessions: all.map(({ state }) => ({ key: state.key, state })),
+      sessions: all.map(({ state }) => stored(state)),
       documents: sessions.documents.changes(),
       bodies: [...earlier.bodies, ...bodies],
       quarantine: setAside(

@@ -19,6 +19,7 @@ import { failureProblems, unreadProblems } from './round-problems.ts';
 import type { RoundCounts, SessionInRound } from './session-in-round.ts';
 import { type RoundWorld, SessionsOfRound } from './sessions-of-round.ts';
 import { noteSpent } from './short-round.ts';
+import { stored } from './stored-session.ts';
 import { takeFragment } from './take-fragment.ts';
 
 export interface TakenFromInbox {
@@ -194,7 +195,7 @@ function keptStates(
     const mark = documents.openhook.of(key);
     if (store.read(mark) !== undefined) sessions.documents.write(mark, undefined);
   }
-  const kept = all.filter(({ key }) => !forgotten.has(key)).map(state => ({ key: state.key, state }));
+  const kept = all.filter(({ key }) => !forgotten.has(key)).map(stored);
   return {
     sessions: [...kept, ...[...forgotten].map(key => ({ key, state: undefined }))],
     documents: sessions.documents.changes(),

@@ -102,9 +102,9 @@ function addReleased({ disk }: View, { released = [] }: Round, effect: Effect): 
 
 function addSessions(view: View, round: Round, effect: Effect): void {
   const written = addJournals(view, round, effect);
-  for (const { key, state } of round.sessions ?? []) {
+  for (const { key, state, outline } of round.sessions ?? []) {
     if (state === undefined) effect.gone.push(sessionPath(key));
-    else written.set(key, { state, journalBytes: written.get(key)?.journalBytes ?? committedOf(view, key) });
+    else written.set(key, { state, outline, journalBytes: written.get(key)?.journalBytes ?? committedOf(view, key) });
   }
   // The session's file keeps the length of a pruned journal: the next journal begins at 0, because there is no file.
   for (const key of round.prune ?? [])

@@ -46,6 +46,12 @@ export class FileCache {
     return file;
   }
 
+  /** The file is read again when it is needed. */
+  forget(path: string): void {
+    this.characters -= this.files.get(path)?.text?.length ?? 0;
+    this.files.delete(path);
+  }
+
   clear(): void {
     this.files.clear();
     this.characters = 0;

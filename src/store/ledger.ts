@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type Disk, names, readBytes, readVersioned } from './files.ts';
+import { type Disk, names, readBytes } from './files.ts';
 import { parseBodyName } from './outbox.ts';
+import { roundOf } from './state-files.ts';
 
 export const signals = ['traces', 'logs', 'metrics', 'events'] as const;
 export type Signal = (typeof signals)[number];
@@ -151,8 +152,7 @@ function rebuiltLedger(disk: Disk): Ledger {
   const ledger = emptyLedger();
   for (const folder of ['sessions', 'documents'])
     for (const name of names(disk, folder)) {
-      const file = readVersioned(disk, `${folder}/${name}`);
-      if (typeof file === 'object' && typeof file.n === 'number') ledger.n = Math.max(ledger.n, file.n);
+      ledger.n = Math.max(ledger.n, roundOf(disk, `${folder}/${name}`));
     }
   for (const id of names(disk, 'outbox'))
     for (const name of names(disk, `outbox/${id}`)) {

@@ -54,9 +54,13 @@ import { adoptLedger, commitRound, type Effect } from './rounds.ts';
 import {
   documentPath,
   documentStamp,
+  isPackedState,
+  isSession,
   keysIn,
   parseDocument,
   parseSession,
+  readOutline,
+  readText,
   type Session,
   sessionPath,
   sessionSizes,
@@ -95,7 +99,7 @@ export class OwnStore implements Store {
     this.inbox = new Inbox(disk, undefined, this.processing);
     this.reserve = createReserve(disk, reserveBytes);
     this.listing = new JournalListing(disk);
-    this.cache = new FileCache(path => readBytes(disk, path)?.toString());
+    this.cache = new FileCache(path => readText(disk, path));
     this.base = this.reserve.spend(() => adoptLedger(disk, true));
     limitQuarantine(disk, quarantine, this.purged);
     this.quarantineSeenMs = disk.clock.monotonicMs();
@@ -110,6 +114,11 @@ export class OwnStore implements Store {
     const session = text === undefined ? undefined : parseSession(text);
     if (text !== undefined && session === undefined) this.damaged.add(path);
     return session;
+  }
+
+  outline(key: string): unknown {
+    this.view();
+    return readOutline(this.disk, key);
   }
 
   sessions(): string[] {
@@ -384,8 +393,13 @@ export class OwnStore implements Store {
     this.damaged.clear();
     damagedIn(this.disk).clear();
     this.purged = {};
-    for (const { path, bytes } of effect.files)
-      if (isCached(path)) this.cache.put(path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
+    for (const { path, bytes } of effect.files) {
+      if (!isCached(path)) continue;
+      const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+      // A session that is over is seldom needed again.
+      if (isPackedState(path, buffer)) this.cache.forget(path);
+      else this.cache.put(path, buffer.toString());
+    }
     for (const path of effect.gone) if (isCached(path)) this.cache.put(path, undefined);
     updateOutbox(this.outbox, effect);
     if (this.sizes !== undefined) updateSizes(this.sizes, effect);
@@ -403,7 +417,7 @@ function setDamagedAside(disk: Disk, { gone, quarantine, ledger }: Effect): void
   }
 }
 
-const isCached = (path: string): boolean => path.startsWith('sessions/') || path.startsWith('documents/');
+const isCached = (path: string): boolean => isSession(path) || path.startsWith('documents/');
 
 /** The fragments that the round settles. */
 const fragmentsIn = ({ eaten = [], quarantine = [] }: Round): string[] => [

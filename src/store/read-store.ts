@@ -23,6 +23,8 @@ import {
   keysIn,
   parseDocument,
   parseSession,
+  readOutline,
+  readText,
   type Session,
   sessionPath,
   sessionSizes,
@@ -34,7 +36,7 @@ export function readStore(disk: Disk): Store {
   const refuse = (): never => {
     throw new TypeError('the store was opened for reading');
   };
-  const text = (path: string): string => readBytes(disk, path)?.toString() ?? '';
+  const text = (path: string): string => readText(disk, path) ?? '';
   const session = (key: string): Session | undefined => parseSession(text(sessionPath(key)));
   // A journal without a session's file is committed as a whole, except for lines that a round is just adding.
   const committedBytes = (key: string): number | undefined => {
@@ -50,6 +52,7 @@ export function readStore(disk: Disk): Store {
     take: limit => inbox.take(limit),
     process: refuse,
     session,
+    outline: key => readOutline(disk, key),
     sessions: () => keysIn(disk, 'sessions', '.json'),
     sessionSizes: () => sessionSizes(disk),
     read: document => parseDocument(text(documentPath(document.name)), document),

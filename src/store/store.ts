@@ -7,7 +7,7 @@
  *     rounds/  ledger.json          rounds and counts (rounds.ts)
  *     journal/<key>.jsonl           events of a root session; only the committed part counts (journal.ts)
  *     journal/<key>.jsonl.gz        the same, packed a week after the last event
- *     sessions/<key>.json           { v, n, journalBytes, state }
+ *     sessions/<key>.json           { v, n, journalBytes, state }; packed once the session is over (state-files.ts)
  *     documents/<name>.json         { v, n, value }: other data that must survive
  *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
  *     lock  lock.wanted             the process that delivers (lock.ts)
@@ -64,6 +64,8 @@ export interface Store {
   process(names: readonly string[]): boolean;
   /** The state is a copy: changing it changes nothing. */
   session(key: string): Session | undefined;
+  /** What the round that packed the state of a session stated beside it. Undefined if the state is not packed. */
+  outline(key: string): unknown;
   sessions(): string[];
   /** Bytes of each session's file. */
   sessionSizes(): ReadonlyMap<string, number>;
@@ -138,8 +140,8 @@ export interface Round {
   epoch?: number | undefined;
   /** Whole lines. */
   journal?: { key: string; lines: string }[];
-  /** `undefined` removes it; the journal stays. */
-  sessions?: { key: string; state: unknown }[];
+  /** An undefined state removes it; the journal stays. With an outline, the state is packed. */
+  sessions?: { key: string; state: unknown; outline?: object | undefined }[];
   documents?: DocumentChange[];
   /** `inPlaceOf`: a part of a body that this round settles keeps the place of the body in the outbox. */
   bodies?: {

@@ -20,6 +20,7 @@ import { randomOf } from './load.ts';
 import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import { booksOf, deliverHere, exporting, founded, room } from './stage.ts';
+import { unpackedBytes } from './unpacked.ts';
 
 /** `mark` is the searched text: no other text contains it. Each secret looks like a real one. */
 const secrets: Record<string, (mark: string) => string> = {
@@ -138,7 +139,7 @@ function filesOf(folder: string): [string, Buffer][] {
     .readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
-    .map(path => [path.slice(folder.length + 1), fs.readFileSync(path)]);
+    .map(path => [path.slice(folder.length + 1), unpackedBytes(path)]);
 }
 
 interface Delivery {

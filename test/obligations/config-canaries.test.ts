@@ -18,6 +18,7 @@ import { presets } from '../../src/config/presets.ts';
 import { factsOf, isAddress, type Key, keys } from '../../src/config/schema.ts';
 import { ranIn } from '../commands/ran.ts';
 import { AGENT, furnish, type House, payloadOf, quiet, vacate } from '../wire/house.ts';
+import { unpackedBytes } from './unpacked.ts';
 
 const MARK = 'zq7kcanary';
 const CANARY = new RegExp(`${MARK}\\d+`, 'g');
@@ -200,7 +201,7 @@ function filesWith(folder: string): { path: string; isOpen: boolean; keys: strin
   const entries = fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
   return entries.flatMap(entry => {
     const path = join(entry.parentPath, entry.name);
-    const found = [...new Set(fs.readFileSync(path, 'latin1').match(CANARY) ?? [])];
+    const found = [...new Set(unpackedBytes(path).toString('latin1').match(CANARY) ?? [])];
     if (found.length === 0) return [];
     const isOpen = (fs.statSync(path).mode & 0o077) !== 0;
     return [{ path: path.slice(folder.length + 1), isOpen, keys: found.map(nameOf) }];

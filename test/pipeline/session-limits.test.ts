@@ -101,15 +101,13 @@ const counters = (): Record<string, number> => inStore(store => store.ledger().c
 
 /** Copies of an ended session, each in its own file; the first one ended first. */
 function copies(of: string, many: number, padding = ''): string[] {
-  const file = JSON.parse(readFileSync(join(state, 'sessions', `${keyOf(of)}.json`), 'utf8')) as {
-    state: SessionState;
-  };
+  const file = inStore(store => store.session(keyOf(of))) as { state: SessionState; journalBytes: number };
   const lines = readFileSync(join(state, 'journal', `${keyOf(of)}.jsonl`));
   return Array.from({ length: many }, (_, i) => {
     const session = `copy-${i}`;
     const key = keyOf(session);
     const arrivedMs = file.state.arrivedMs - (many - i) * 1_000;
-    const copy = { ...file, state: { ...file.state, key, session, arrivedMs, padding } };
+    const copy = { v: 1, n: 1, ...file, state: { ...file.state, key, session, arrivedMs, padding } };
     writeFileSync(join(state, 'sessions', `${key}.json`), JSON.stringify(copy), { mode: 0o600 });
     writeFileSync(join(state, 'journal', `${key}.jsonl`), lines, { mode: 0o600 });
     return key;
