@@ -28,22 +28,19 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider, type ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import { agentNamed } from '../src/agents/index.ts';
 import { step } from '../src/assemble/assemble.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { ChangedDocuments } from '../src/documents/changed-documents.ts';
 import { documents } from '../src/documents/documents.ts';
-import { type Event, rootSessionOf } from '../src/event/event.ts';
 import { collectAlone } from '../src/lib/garbage.ts';
 import { outgoingOf } from '../src/pipeline/outgoing.ts';
-import { computeRound } from '../src/pipeline/round.ts';
 import type { SessionOutput } from '../src/pipeline/session-in-round.ts';
-import { newSession, type SessionState } from '../src/session/session-state.ts';
+import type { SessionState } from '../src/session/session-state.ts';
 import { changeOf } from '../src/store/document.ts';
 import { openStore } from '../src/store/store.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
 import { readableRecordOf, readableSpanOf } from '../test/otlp.ts';
-import { destinationOf, fragmentOf, hooksOf, pinned, ROUND, START_MS, worldIn } from './parts/sessions.ts';
+import { destinationOf, pinned, ROUND, START_MS } from './parts/sessions.ts';
 import {
   alternate,
   answer,
@@ -58,6 +55,7 @@ import {
   setting,
   timed,
 } from './parts/sides.ts';
+import { eventsOf, gainOf, journalsIn, prepareJournals, sessionOf } from './parts/stages.ts';
 import { receive, shipping } from './parts/way.ts';
 
 const GATE = 0.3;
@@ -159,22 +157,22 @@ function work(): void {
   answer<Job>(async job => {
     switch (job.kind) {
       case 'prepare':
-        prepareJournals();
+        prepareJournals(join(folder, 'source'), SESSIONS, HOOKS_PER_SESSION);
         return nothing;
       case 'serializers': {
-        values ??= valuesOf(journals());
+        values ??= valuesOf(journalsIn(join(folder, 'source')));
         const given = values;
         return timed(() => serialize(given));
       }
       case 'sdk': {
-        const texts = journals();
+        const texts = journalsIn(join(folder, 'source'));
         values ??= valuesOf(texts);
         const given = job.isReady ? values : undefined;
         return timed(() => sendThroughSdk(given ?? valuesOf(texts), job.url));
       }
       case 'deliver': {
         collectAlone();
-        const texts = journals();
+        const texts = journalsIn(join(folder, 'source'));
         const done = await timed(() => deliverJournals(texts, destinationOf(job)));
         rmSync(join(folder, 'way'), { recursive: true });
         return done;
@@ -329,43 +327,4 @@ async function deliverJournals(texts: readonly string[], destination: Destinatio
   const accounts = store.ledger().destinations[destination.id];
   store.close();
   return { spans: accounts?.traces.accepted ?? 0, records: accounts?.logs.accepted ?? 0 };
-}
-
-function prepareJournals(): void {
-  const store = openStore({ folder: join(folder, 'source'), access: 'own' });
-  for (let session = 0; session < SESSIONS; session++) {
-    const hooks = hooksOf(`bench-${session}`, 500);
-    const fragments = Array.from({ length: HOOKS_PER_SESSION }, () => fragmentOf(hooks.next().value, undefined));
-    const { round } = computeRound(store, { fragments, rejects: [] }, {}, worldIn(folder));
-    store.commit({ ...round, eaten: [] });
-  }
-  store.close();
-}
-
-function journals(): string[] {
-  const store = openStore({ folder: join(folder, 'source'), access: 'read' });
-  return store.journals().map(key => store.journal(key) ?? '');
-}
-
-const eventsOf = (text: string): Event[] =>
-  text
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line) as Event);
-
-const gainOf = (state: SessionState): SessionOutput => ({
-  state,
-  lines: '',
-  count: 0,
-  events: [],
-  spans: [],
-  records: [],
-});
-
-function sessionOf([first]: readonly Event[], pin: SessionState['pinned']): SessionOutput {
-  if (first === undefined) throw new Error('an empty journal');
-  const agent = agentNamed(first.source.tool);
-  const session = rootSessionOf(first);
-  if (agent === undefined) throw new Error('an unknown agent');
-  return gainOf(newSession({ agent, session, key: session }, pin));
 }

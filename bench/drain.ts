@@ -16,9 +16,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readdirSync, readSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeFragment } from '../src/hook/fragment.ts';
-import { computeRound } from '../src/pipeline/round.ts';
-import { openStore } from '../src/store/store.ts';
-import { ROUND, worldIn, writeFragments } from './parts/sessions.ts';
+import { ROUND, writeFragments } from './parts/sessions.ts';
 import {
   alternate,
   answer,
@@ -33,6 +31,7 @@ import {
   setting,
   timed,
 } from './parts/sides.ts';
+import { drainFragments } from './parts/stages.ts';
 
 const BAR = 0.5;
 const GATE = 0.1;
@@ -95,26 +94,16 @@ function work(): void {
     const state = join(folder, kind);
     const inbox = writeFragments(state, count, sizeBytes);
     const done = await timed(() => {
-      if (kind === 'drain') return drainFragments(state, count);
+      if (kind === 'drain') {
+        const records = drainFragments(state, folder);
+        if (records !== count) throw new Error(`${records} fragments were journaled`);
+        return { spans: 0, records };
+      }
       return kind === 'files' ? readFiles(inbox) : readFiles(inbox, leastWork(join(state, 'journal.jsonl')));
     });
     rmSync(state, { recursive: true });
     return done;
   });
-}
-
-/** Fragments become journal lines and states; the sessions have no destination. */
-function drainFragments(state: string, count: number): Counted {
-  const store = openStore({ folder: state, access: 'own' });
-  let records = 0;
-  for (let taken = store.take(ROUND); taken.fragments.length > 0; taken = store.take(ROUND)) {
-    const { round, journaled } = computeRound(store, taken, {}, worldIn(folder));
-    if (store.commit(round) !== 'committed') throw new Error('a round was lost');
-    records += journaled;
-  }
-  store.close();
-  if (records !== count) throw new Error(`${records} fragments were journaled`);
-  return { spans: 0, records };
 }
 
 function readFiles(inbox: string, also?: { read(name: string, bytes: Buffer): void; end(): void }): Counted {

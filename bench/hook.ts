@@ -40,6 +40,7 @@ import { fileURLToPath } from 'node:url';
 import { KICK_STEP_S } from '../src/hook/kick.ts';
 import { shellCommand } from '../src/hook/script.ts';
 import { measureAsStarted } from './parts/as-started.ts';
+import { noteFigure } from './parts/figures.ts';
 import { writeScript } from './parts/front-ends.ts';
 import { median, numberAfter, shuffled } from './parts/sides.ts';
 import { type Started, startCollector, startStarter } from './parts/starter.ts';
@@ -393,6 +394,12 @@ function print(variants: readonly Variant[], results: readonly Result[]): string
     const cpu = base.cpuMs > 0 ? [result.cpuMs.toFixed(2), (result.cpuMs / base.cpuMs).toFixed(3)] : ['-', '-'];
     let verdict = variant.against === undefined ? '' : `   ${compared.toFixed(3)} of ${variant.against}`;
     if (variant.gate !== undefined) {
+      const limits = [
+        { name: 'gate' as const, most: variant.gate },
+        { name: 'goal' as const, most: variant.aim },
+      ];
+      const work = `in memory: ${variant.name}${other === undefined ? '' : ` beside ${variant.against}`}`;
+      noteFigure({ work, value: compared, unit: 'x', limits: limits.filter(({ most }) => most !== undefined) });
       const isMet = compared <= variant.gate;
       const isNear = compared <= variant.gate * allowance;
       if (!isNear) missed.push(variant.name);

@@ -14,6 +14,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { noteFigure } from './parts/figures.ts';
 import { onStage, setting } from './parts/sides.ts';
 
 const ROUNDS = 15;
@@ -65,6 +66,8 @@ function compare(variants: readonly Variant[], home: string): boolean {
   for (const { variant, ms } of others) {
     const ratio = ms / (base?.ms ?? Number.NaN);
     const gate = variant.gate ?? Number.POSITIVE_INFINITY;
+    const work = `status --short by ${variant.name}, wall time`;
+    noteFigure({ work, value: ratio, unit: 'x', limits: [{ name: 'gate', most: gate }] });
     console.log(
       `${variant.name.padEnd(6)} ${ratio.toFixed(3)}x of node -e 0, at most ${gate}x: ${ratio <= gate ? 'met' : 'MISSED'}`,
     );

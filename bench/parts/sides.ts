@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOM } from '../../src/hook/kick.ts';
+import { type Limit, noteFigure } from './figures.ts';
 
 export interface Done {
   cpuMs: number;
@@ -117,19 +118,14 @@ const fileSystems: { readonly [type: string]: string } = {
   '0x9123683e': 'btrfs',
 };
 
-/** Returns the lines about a ratio and its gates; `npm run bench` collects them. */
-export function judged(work: string, ratio: number, bars: readonly Bar[]): string {
+/** Returns the lines about a ratio and its gates, and notes the figure. */
+export function judged(work: string, ratio: number, bars: readonly Limit[]): string {
+  noteFigure({ work, value: ratio, unit: 'x', limits: bars });
   const lines = bars.map(({ name, most, least }) => {
     const isMet = (most === undefined || ratio <= most) && (least === undefined || ratio >= least);
     return `${name} ${most === undefined ? `>= ${least}x` : `<= ${most}x`} ${isMet ? 'met' : 'missed'}`;
   });
   return `${work.padEnd(46)} ${ratio.toFixed(3).padStart(7)}   ${lines.join(', ')}`;
-}
-
-interface Bar {
-  name: 'gate' | 'goal' | 'bar' | 'stretch';
-  most?: number;
-  least?: number;
 }
 
 export function median(values: readonly number[]): number {
