@@ -2,12 +2,12 @@
  * `traceparent`: a hook of its own, beside those that record. It gives the commands that an agent starts the trace of the
  * session. As a hook, it prints nothing and exits 0 in every case, so that no agent takes it for a decision.
  */
-import { closeSync, constants, existsSync, fstatSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Agent } from '../agents/contract/contract.ts';
 import { destinationsFor } from '../config/destinations.ts';
 import type { Fields } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
-import { traceContextOf } from '../pipeline/trace-context.ts';
+import { type Asked, traceContextOf } from '../pipeline/trace-context.ts';
 import { callerOf } from '../session/pin.ts';
 import { openStore } from '../store/store.ts';
 import { agentOf } from './agent-word.ts';
@@ -39,21 +39,16 @@ async function asHook(agent: Agent, words: Words, io: Io): Promise<void> {
     const payload = await payloadOf(process.stdin);
     const session = payload && agent.session(payload, { cwd: io.cwd });
     if (!file || payload === undefined || session === undefined) return;
-    const context = contextOf(agent, { session, payload }, words, io);
-    // A value that the agent gives its commands stays.
-    if (context !== undefined) append(file, `export TRACEPARENT="\${TRACEPARENT:-${context}}"\n`);
+    const atMs = Date.now() - process.uptime() * 1_000;
+    const context = contextOf(agent, { session, hook: { payload, atMs } }, words, io);
+    if (context !== undefined) append(file, context);
   } catch {
     // The commands of the agent run without a trace.
   }
 }
 
-function contextOf(
-  agent: Agent,
-  asked: { session: string; call?: string | undefined; payload?: Fields | undefined },
-  words: Words,
-  io: Io,
-): string | undefined {
-  const cwd = (asked.payload && agent.cwd(asked.payload)) ?? io.cwd;
+function contextOf(agent: Agent, asked: Omit<Asked, 'agent'>, words: Words, io: Io): string | undefined {
+  const cwd = (asked.hook && agent.cwd(asked.hook.payload)) ?? io.cwd;
   const { state, config } = foldersOf(words, { ...io, cwd });
   // Without a destination, no other program gets a span of the session.
   if (destinationsFor(config, undefined).destinations.length === 0) return undefined;
@@ -95,15 +90,29 @@ async function payloadOf(input: NodeJS.ReadableStream): Promise<Fields | undefin
   return isFields(value) ? value : undefined;
 }
 
-/** Links are not followed, and pipes are not waited for. */
-function append(path: string, line: string): void {
-  const file = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NO_LINK | NO_WAIT, 0o600);
+/**
+ * Adds a line that sets the variable. The agent may keep the lines of earlier runs: the new one replaces their value. A
+ * value that the agent gives its commands stays. Links are not followed, and pipes are not waited for.
+ */
+function append(path: string, context: string): void {
+  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | NO_LINK | NO_WAIT, 0o600);
   try {
-    if (fstatSync(file).isFile()) writeSync(file, line);
+    const stats = fstatSync(file);
+    if (!stats.isFile() || stats.size > MOST_BYTES) return;
+    const before = readFileSync(file, 'utf8');
+    const former = [...before.matchAll(ownLines)].at(-1)?.[1];
+    if (former === context) return;
+    const start = before === '' || before.endsWith('\n') ? '' : '\n';
+    writeSync(
+      file,
+      `${start}case "\${TRACEPARENT-}" in "${former ? `"|"${former}` : ''}") export TRACEPARENT="${context}";; esac\n`,
+    );
   } finally {
     closeSync(file);
   }
 }
+
+const ownLines = /^case "\$\{TRACEPARENT-\}" in .*\) export TRACEPARENT="(00-[0-9a-f]{32}-[0-9a-f]{16}-0[01])";; esac$/gm;
 
 const NO_LINK = constants.O_NOFOLLOW ?? 0;
 const NO_WAIT = constants.O_NONBLOCK ?? 0;

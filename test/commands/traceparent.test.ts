@@ -1,5 +1,6 @@
 /** The trace context that commands of an agent get, compared with the spans that a receiver gets. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,6 +14,7 @@ let state = '';
 let leave: () => void;
 let collector: Collector;
 let count = 0;
+let startedMs = 0;
 const root = join(import.meta.dirname, '../..');
 const bin = join(root, 'dist/otel-hooks.cjs');
 
@@ -22,6 +24,7 @@ beforeEach(async () => {
   leave = made.leave;
   state = founded(join(home, 'state'));
   count = 0;
+  startedMs = Date.now();
   collector = await startCollector();
   mkdirSync(join(home, '.config/otel-hooks'), { recursive: true });
   configure();
@@ -36,11 +39,13 @@ function configure(more: object = {}): void {
   writeFileSync(join(home, '.config/otel-hooks/config.json'), JSON.stringify(config));
 }
 
-function arrive(tool: string, payload: object): void {
+function arrive(tool: string, payload: object, atMs?: number): void {
   count += 1;
   const unique = String(count).padStart(12, '0');
-  const header = { tool, at: String(Date.now() - 60_000 + count * 100), ppid: '1' };
-  const name = fragmentName('abcdef01', `${1_000 + count}.00`, 100 + count, unique);
+  const header = { tool, at: String(atMs ?? startedMs - 60_000 + count * 1_000), ppid: '1' };
+  // The clock of the boot, and then of the wall, agree for hooks with a time of their own.
+  const upS = atMs === undefined ? 1_000 + count : 1_061 + (atMs - startedMs) / 1_000;
+  const name = fragmentName('abcdef01', upS.toFixed(2), 100 + count, unique);
   const bytes = encodeFragment(unique, header, Buffer.from(JSON.stringify(payload)));
   writeFileSync(join(state, 'inbox', name), bytes, { mode: 0o600 });
 }
@@ -71,8 +76,9 @@ const end = (reason = 'other') => ({ hook_event_name: 'SessionEnd', session_id: 
 
 it('is that of the session, at its start and after a resume', async () => {
   const values: string[] = [];
+  const file = join(home, 'env');
   for (const [i, source] of ['startup', 'resume'].entries()) {
-    const file = join(home, `env-${i}`);
+    // Claude Code keeps the file of a session and its lines.
     hook(start(source), { CLAUDE_ENV_FILE: file });
     values.push(inShell(file));
     arrive('claude-code', start(source));
@@ -85,22 +91,63 @@ it('is that of the session, at its start and after a resume', async () => {
   expect(values).toEqual(sent);
 });
 
+it.each(['waits', 'is delivered'])(
+  'is that of a resumed run, also if %s before the hook of the variable runs',
+  async when => {
+    const file = join(home, 'env');
+    arrive('claude-code', start('startup'));
+    arrive('claude-code', end());
+    if (when === 'is delivered') await delivered();
+    // The hook that records belongs to the same start, and may be faster.
+    arrive('claude-code', start('resume'), Date.now());
+    if (when === 'is delivered') await delivered();
+    hook(start('resume'), { CLAUDE_ENV_FILE: file });
+    arrive('claude-code', end('logout'), Date.now() + 100);
+    await delivered();
+    const sent = collector.spans().map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`);
+    expect(sent.length).toBe(2);
+    expect(inShell(file)).toBe(sent[1]);
+  },
+);
+
+it('is that of a third run, while no event of the runs before is delivered', async () => {
+  const file = join(home, 'env');
+  arrive('claude-code', start('startup'));
+  arrive('claude-code', end());
+  arrive('claude-code', start('resume'));
+  arrive('claude-code', end('logout'));
+  hook(start('resume'), { CLAUDE_ENV_FILE: file });
+  arrive('claude-code', start('resume'), Date.now());
+  arrive('claude-code', end('clear'), Date.now() + 100);
+  await delivered();
+  const sent = collector.spans().map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`);
+  expect(sent.length).toBe(3);
+  expect(inShell(file)).toBe(sent[2]);
+});
+
 it('is the same after a compaction, and for hooks that report no start', async () => {
   const file = join(home, 'env');
   arrive('claude-code', start('startup'));
   await delivered();
   hook(start('compact'), { CLAUDE_ENV_FILE: file });
   const first = inShell(file);
+  const lines = readFileSync(file, 'utf8');
   hook({ ...start(''), hook_event_name: 'CwdChanged' }, { CLAUDE_ENV_FILE: file });
-  expect(inShell(file)).toBe(first);
+  expect(readFileSync(file, 'utf8')).toBe(lines);
   arrive('claude-code', end());
   await delivered();
   expect(collector.spans().map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`)).toEqual([first]);
 });
 
-it("never replaces the agent's own", () => {
+it("never replaces the agent's own", async () => {
   const file = join(home, 'env');
+  writeFileSync(file, 'export OTHER=1');
   hook(start('startup'), { CLAUDE_ENV_FILE: file });
+  arrive('claude-code', start('startup'));
+  arrive('claude-code', end());
+  await delivered();
+  hook(start('resume'), { CLAUDE_ENV_FILE: file });
+  expect(readFileSync(file, 'utf8')).toMatch(/^export OTHER=1\n.*\n.*\n$/);
   expect(inShell(file, { TRACEPARENT: 'of the agent' })).toBe('of the agent');
 });
 
@@ -133,7 +180,9 @@ it('without the file of the agent, with a link or with a folder in its place, no
 });
 
 const page = readFileSync(join(root, 'docs/traceparent.md'), 'utf8');
-const blockOf = (language: string): string => new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? '';
+/** The first block of the page in this language that begins so. */
+const blockOf = (language: string, start = ''): string =>
+  new RegExp(`\`\`\`${language}\n(${start}[\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? '';
 
 it('the command of the page is the one that is tested here', () => {
   const settings = JSON.parse(blockOf('json'));
@@ -189,3 +238,32 @@ console.log(JSON.stringify([await of({}), await of({ TRACEPARENT: 'own' })]));`;
   const action = collector.spans().find(({ name }) => String(name).startsWith('execute_tool'));
   expect(value).toBe(`00-${action?.traceId}-${action?.spanId}-01`);
 });
+
+it('is the parent of the span that the program of the page sends, and decides whether it is sent', async () => {
+  const page = readFileSync(join(root, 'examples/traced-build.mjs'), 'utf8');
+  for (const line of blockOf('js', 'const carrier').trim().split('\n')) expect(page).toContain(line);
+  const values: string[] = [];
+  for (const sampler of ['always_on', 'always_off']) {
+    configure({ trace: { sampler } });
+    const file = join(home, `env-${sampler}`);
+    hook(start('startup'), { CLAUDE_ENV_FILE: file });
+    values.push(inShell(file));
+    const build = ['-c', '. "$1"; exec "$2" "$3" "$2" -e 0', 'sh', file, process.execPath];
+    const { status, stdout } = await ended(build, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    expect([status, stdout]).toEqual([0, `trace ${values.at(-1)?.slice(3, 35)}\n`]);
+  }
+  const [span, ...more] = collector.spans();
+  expect(more).toEqual([]);
+  expect(values[0]).toBe(`00-${span?.traceId}-${span?.parentSpanId}-01`);
+});
+
+/** Runs the shell beside this process, which has to answer the program. */
+async function ended(words: string[], more: Record<string, string>): Promise<{ status: unknown; stdout: string }> {
+  const child = spawn('/bin/sh', [...words, join(root, 'examples/traced-build.mjs')], { env: env(more) });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  const [status] = await once(child, 'close');
+  return { status, stdout };
+}

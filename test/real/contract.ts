@@ -120,8 +120,11 @@ export interface Expectation {
   nested?: string;
   /** Vendor events that must come, beside those of the driver, which may come. */
   vendor?: string[];
-  /** The spans whose context the commands found in TRACEPARENT and wrote into `traceparents` beside the project. */
-  traceparents?: ('session' | 'action')[];
+  /**
+   * The parents of the spans that `$TRACED_BUILD` sent, in the order of time. In the run without hooks, each of these
+   * spans is a root.
+   */
+  parentsOfCommands?: ('session' | 'action')[];
 }
 
 /** The code for one agent. One file in `agents/` exports it as `driver`. */

@@ -2,7 +2,7 @@
  * Compares the results of a run with the truth: the responses of the model server, and the expectations of the
  * scenario.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentRun, Driver, Served, Tokens } from './contract.ts';
 import type { Performed } from './perform.ts';
@@ -29,7 +29,7 @@ export function judge(driver: Driver, performed: Performed): Verdict {
     ...recordFaults(performed, driver, spans),
     ...accountFaults(performed, driver, spans),
     ...contentFaults(performed),
-    ...traceparentFaults(performed, spans),
+    ...commandFaults(performed, spans),
     ...(seen.isRepeated
       ? []
       : [
@@ -48,19 +48,27 @@ export function judge(driver: Driver, performed: Performed): Verdict {
   return { tree, faults, perHookMs };
 }
 
-/** Each command of the agent wrote its TRACEPARENT as a line. */
-function traceparentFaults({ folder, scenario }: Performed, spans: readonly Span[]): string[] {
-  const { traceparents: expected } = scenario.expect;
+/** The spans of instrumented commands, which the SDK of OpenTelemetry sent to the receiver, are below spans of ours. */
+function commandFaults({ scenario, seen, otlp }: Performed, spans: readonly Span[]): string[] {
+  const { parentsOfCommands: expected } = scenario.expect;
   if (expected === undefined) return [];
-  const file = join(folder, 'traceparents');
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
-  const found = lines.map(line => {
-    const span = spans.find(({ traceId, spanId }) => line === `00-${traceId}-${spanId}-01`);
-    return span === undefined ? `no span (${line})` : kindOf(span);
-  });
-  return found.join() === expected.join()
-    ? []
-    : [`the commands are in ${found.join() || 'no trace'}, not in ${expected}`];
+  const sent = spansOf(otlp, 'commands').sort((a, b) => a.startMs - b.startMs);
+  const parents = sent
+    .filter(({ parentSpanId }) => parentSpanId)
+    .map(({ traceId, parentSpanId, startMs, endMs }) => {
+      const parent = spans.find(span => span.traceId === traceId && span.spanId === parentSpanId);
+      if (parent === undefined) return `no span (${traceId} ${parentSpanId})`;
+      const isWithin = parent.startMs <= startMs && endMs <= parent.endMs;
+      return isWithin ? kindOf(parent) : `another ${kindOf(parent)} than the one that ran the command`;
+    });
+  const roots = sent.length - parents.length;
+  const plainRoots = seen.plainRuns.length === 0 ? 0 : expected.length;
+  return [
+    ...(parents.join() === expected.join()
+      ? []
+      : [`the spans of commands are below ${parents.join() || 'no span'}, not below ${expected}`]),
+    ...(roots === plainRoots ? [] : [`${roots} commands without hooks sent a root, not ${plainRoots}`]),
+  ];
 }
 
 function runFaults({ folder, scenario, seen }: Performed): string[] {

@@ -36,13 +36,18 @@ export interface Orders {
 }
 
 export async function stage(driver: Driver, orders: Orders): Promise<void> {
-  // `$PROJECT` is the folder of the project, `$OTEL_HOOKS` the built program.
+  const receiver = await startReceiver(orders.root);
+  // `$PROJECT` is the folder of the project, `$OTEL_HOOKS` the built program, `$TRACED_BUILD` a command that sends a span.
+  const build = join(orders.root, 'examples', 'traced-build.mjs');
   const text = readFileSync(orders.scenario, 'utf8')
     .replaceAll('$PROJECT', join(orders.folder, 'project'))
-    .replaceAll('$OTEL_HOOKS', `${process.execPath} ${join(orders.root, 'dist', 'otel-hooks.cjs')}`);
+    .replaceAll('$OTEL_HOOKS', `${process.execPath} ${join(orders.root, 'dist', 'otel-hooks.cjs')}`)
+    .replaceAll(
+      '$TRACED_BUILD',
+      `OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:${receiver.port}/commands ${process.execPath} ${build}`,
+    );
   const scenario = parse(text) as Scenario;
   const model = await startModelServer(scenario);
-  const receiver = await startReceiver(orders.root);
   const { folder } = orders;
   const place: Place = {
     folder,
