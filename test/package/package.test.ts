@@ -118,7 +118,7 @@ describe('the packed tarball', () => {
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^grafana\/terraform\/main\.tf$/,
-      /^examples\/[\w-]+\.ts$/,
+      /^examples\/[\w-]+\.(ts|mjs)$/,
       /^docs\/([\w/-]+\.md|[\w-]+\.schema\.json|images\/[\w-]+\.png)$/,
       /^(Dockerfile|docker-compose\.yml|kubernetes\/[\w-]+\.yaml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
     ];
