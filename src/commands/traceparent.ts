@@ -112,7 +112,8 @@ function append(path: string, context: string): void {
   }
 }
 
-const ownLines = /^case "\$\{TRACEPARENT-\}" in .*\) export TRACEPARENT="(00-[0-9a-f]{32}-[0-9a-f]{16}-0[01])";; esac$/gm;
+const ownLines =
+  /^case "\$\{TRACEPARENT-\}" in .*\) export TRACEPARENT="(00-[0-9a-f]{32}-[0-9a-f]{16}-0[01])";; esac$/gm;
 
 const NO_LINK = constants.O_NOFOLLOW ?? 0;
 const NO_WAIT = constants.O_NONBLOCK ?? 0;
