@@ -1,7 +1,8 @@
 /** Finds and reads the config files, and the consent to a project's file. No other file of config/ uses the disk. */
 import { renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';
+import { whileHeld } from '../lib/held-files.ts';
 import { makeOwnPath } from '../lib/make-path.ts';
 import { projectTop } from '../lib/project-top.ts';
 import { fieldsOf, isFields, own, put } from '../lib/read.ts';
@@ -152,8 +153,9 @@ function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, co
   const list = trustFile(place);
   const all = { projects: consents(list, 'projects'), openhook: consents(list, 'openhook') };
   const entries: Record<string, unknown> = { ...all[to] };
-  if (consent === undefined) delete entries[file];
-  else put(entries, file, consent);
+  delete entries[file];
+  if (consent === undefined) delete entries[canonical(file)];
+  else put(entries, canonical(file), consent);
   replaceConfig(list, `${JSON.stringify({ v: 1, ...all, [to]: entries }, null, 2)}\n`);
 }
 
@@ -162,14 +164,21 @@ export function replaceConfig(file: string, text: string): void {
   makeOwnPath(dirname(file));
   const beside = `${file}.${process.pid}`;
   writeFileSync(beside, text, { mode: 0o600 });
-  renameSync(beside, file);
+  whileHeld(() => renameSync(beside, file));
 }
 
 const trustFile = (place: Place): string => join(configFolder(place), 'trusted.json');
 
 function isTrusted(place: Place, file: string, text: string): boolean {
-  return own(consents(trustFile(place), 'projects'), file) === contentHash(text);
+  const known = consents(trustFile(place), 'projects');
+  return [canonical(file), file].some(name => own(known, name) === contentHash(text));
 }
+
+/**
+ * A folder has several spellings: by links, and on Windows and macOS by upper and lower case. The last part stays: a
+ * link to a trusted file of another project is not trusted.
+ */
+const canonical = (file: string): string => join(realPathOf(dirname(file)), basename(file));
 
 function consents(list: string, to: 'projects' | 'openhook'): Readonly<Record<string, unknown>> {
   try {
@@ -190,14 +199,26 @@ const LARGEST_LIST_BYTES = 16 * 1024 * 1024;
  */
 function findProjectFile({ cwd, home }: Place, globalFile: string, problems: Problem[]): string | undefined {
   if (!isAbsolute(cwd)) return undefined;
+  const homeId = identityOf(home);
   for (let folder = cwd; ; folder = dirname(folder)) {
-    if (folder === home) return undefined;
+    if (folder === home || (homeId !== undefined && identityOf(folder) === homeId)) return undefined;
     const file = join(folder, PROJECT_FILE);
     if (file !== globalFile && isFile(file)) {
       if (hasTrustedOwner(file)) return file;
       problems.push({ code: 'config-owner', file });
     }
     if (folder === dirname(folder)) return undefined;
+  }
+}
+
+/** Equal for all spellings of one folder. */
+function identityOf(folder: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(folder, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    // The folder is missing or not accessible.
+    return undefined;
   }
 }
 

@@ -54,7 +54,7 @@ function answerTo(consent: { hash: string; answer: 'yes' | 'no' }, hash: string)
 
 function realFolder(folder: string): string | undefined {
   try {
-    return realpathSync(folder);
+    return realpathSync.native(folder);
   } catch {
     // The folder was deleted, or it is on another machine.
     return undefined;

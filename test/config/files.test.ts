@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig, type Place, trustProject } from '../../src/config/files.ts';
 import { configFolder, dataFolder, stateFolder } from '../../src/config/folders.ts';
@@ -112,6 +112,36 @@ describe('consent', () => {
     expect(loadConfig(place())).toMatchObject({ projectTrusted: false });
     expect(loadConfig(place()).values['otlp.endpoint']).toBeUndefined();
     expect(statSync(join(root, 'home/.config/otel-hooks/trusted.json')).mode & 0o777).toBe(0o600);
+  });
+
+  // A link stands for the other spelling of a folder, as `c:\\Work` and `C:\\work` are on Windows.
+  it('trust holds for every spelling of the folder', () => {
+    const text = JSON.stringify({ otlp: { endpoint: 'http://team:4318' } });
+    const file = write('home/app/.otel-hooks.json', text);
+    symlinkSync(dirname(file), join(root, 'spelled'));
+    const spelled = { ...place(), cwd: join(root, 'spelled') };
+    expect(loadConfig(spelled).projectTrusted).toBe(false);
+    trustProject(place(), file, text);
+    expect(loadConfig(spelled)).toMatchObject({ projectTrusted: true });
+    trustProject(spelled, join(root, 'spelled/.otel-hooks.json'), text);
+    expect(loadConfig(place())).toMatchObject({ projectTrusted: true });
+  });
+
+  it('a link to a trusted file is not trusted', () => {
+    const text = JSON.stringify({ otlp: { endpoint: 'http://team:4318' } });
+    const file = write('home/app/.otel-hooks.json', text);
+    trustProject(place(), file, text);
+    mkdirSync(join(root, 'home/clone'));
+    symlinkSync(file, join(root, 'home/clone/.otel-hooks.json'));
+    expect(loadConfig({ ...place(), cwd: join(root, 'home/clone') })).toMatchObject({ projectTrusted: false });
+  });
+
+  it('finds the end of the search also under another spelling of the home folder', () => {
+    write('home/.otel-hooks.json', '{}');
+    symlinkSync(join(root, 'home'), join(root, 'home-spelled'));
+    mkdirSync(join(root, 'home/other'), { recursive: true });
+    const found = loadConfig({ ...place(), cwd: join(root, 'home-spelled/other') });
+    expect(found.projectFile).toBe(undefined);
   });
 
   it('to one project does not count for another with the same text', () => {
