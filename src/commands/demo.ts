@@ -1,6 +1,7 @@
 import { exampleAgent } from '../agents/index.ts';
 import { imbalances } from '../deliver/status-books.ts';
 import { type Demonstration, demonstrate } from '../demo/demonstration.ts';
+import { pathIn } from '../lib/path-variable.ts';
 import { searchPath } from '../setup/search-path.ts';
 import { programAt } from '../setup/setup.ts';
 import { nodeOf } from '../view/span-node.ts';
@@ -18,7 +19,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const startMs = performance.now();
   if (!json && io.isTerminal) io.err('Playing a session of about two seconds …\n');
   const shown = await demonstrate({
-    program: programAt(distFolder(), process.execPath, searchPath(io.env.PATH, { home: io.home, project: io.cwd })),
+    program: programAt(distFolder(), process.execPath, searchPath(pathIn(io.env), { home: io.home, project: io.cwd })),
     passOn,
     platform: io.platform,
   });

@@ -7,12 +7,14 @@
  * entry of ours. So the text that runs is computed, never read from the file: if the file differs from the text that
  * this version would write for this machine, nothing runs. PATH then holds no folder of the project (`searchPath`).
  */
+
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { delimiter } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
 import type { Fields } from '../event/event.ts';
 import { replay } from '../journal/replay.ts';
+import { pathIn, withPath } from '../lib/path-variable.ts';
 import { INSTALL_COMMAND } from '../problems/install.ts';
 import { explain } from '../problems/problem.ts';
 import { sessionKey } from '../session/session-state.ts';
@@ -52,7 +54,7 @@ export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, now
   const { agent, platform, scope, places } = setup;
   const { settings } = agent;
   if (isAbsent(settings)) return failed(settings.absent, '');
-  const safe = { ...env, PATH: searchPath(env.PATH, places).join(delimiter) };
+  const safe = withPath(env, searchPath(pathIn(env), places).join(delimiter));
   if (scope === 'project' && !isInPath('otel-hooks', { env: safe }, platform)) {
     const why = 'otel-hooks is not in PATH outside of this project, where a file that is shared looks for it';
     return { ...failed(why, `in a clone of otel-hooks: ${INSTALL_COMMAND}`), isTried: false };

@@ -2,12 +2,14 @@
  * `enable` and `disable`: select agents, plan the change, show it, ask once, and execute it. `enable` then runs the
  * written hooks and tries the destinations.
  */
+
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { agents } from '../agents/index.ts';
 import type { Config } from '../config/config.ts';
 import { destinationsInUse, providers } from '../config/destinations.ts';
 import { wordsOf } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
+import { pathIn } from '../lib/path-variable.ts';
 import { discover } from '../openhook/project.ts';
 import type { Problem } from '../problems/problem.ts';
 import { whyNotLasting } from '../setup/lasting.ts';
@@ -320,7 +322,7 @@ export const surroundingsOf = (
 ): Pick<Setup, 'places' | 'platform' | 'program' | 'folders'> => ({
   places: { home: io.home, project: io.cwd, env: io.env },
   platform: io.platform,
-  program: programAt(distFolder(), process.execPath, searchPath(io.env.PATH, { home: io.home, project: io.cwd })),
+  program: programAt(distFolder(), process.execPath, searchPath(pathIn(io.env), { home: io.home, project: io.cwd })),
   folders,
 });
 

@@ -1,12 +1,14 @@
 /**
  * Collects facts about this machine: the program and its copies, the configuration, our folders. It changes no file.
  */
+
 import fs from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { destinationsInUse } from '../config/destinations.ts';
 import { exposuresOf } from '../config/exposures.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { factsOf, keys } from '../config/schema.ts';
+import { pathIn } from '../lib/path-variable.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
 import { isTrustedOwner } from '../lib/trusted-owner.ts';
 import { VERSION } from '../lib/version.ts';
@@ -37,7 +39,7 @@ function programFindings({ env, bin, platform }: Machine): Finding[] {
   const findings: Finding[] = [fine('program', undefined, `otel-hooks ${VERSION}, Node ${process.version}, ${bin}`)];
   if (platform === 'win32') return findings;
   const own = realOf(bin);
-  const folders = (env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
+  const folders = (pathIn(env) ?? '').split(delimiter).filter(folder => isAbsolute(folder));
   const seen = new Set([own]);
   for (const folder of folders) {
     const path = join(folder, 'otel-hooks');

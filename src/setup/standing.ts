@@ -2,11 +2,13 @@
  * The state of an agent's setup: whether the agent is installed, whether it has our hooks, and whether they are
  * current.
  */
+
 import fs from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
 import { jsonValue } from '../agents/files/json-edit.ts';
 import { holdsOurs, providersOf } from '../agents/files/our-command.ts';
+import { pathIn } from '../lib/path-variable.ts';
 import { fieldsOf, text } from '../lib/read.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import { readSmallFile } from '../lib/small-file.ts';
@@ -144,7 +146,7 @@ export const isInPath = (name: string, { env }: Pick<Places, 'env'>, platform: s
 
 function findInPath(name: string, { env }: Pick<Places, 'env'>, platform: string): string | undefined {
   const endings = platform === 'win32' ? ['.exe', '.cmd', '.ps1'] : [''];
-  const folders = (env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
+  const folders = (pathIn(env) ?? '').split(delimiter).filter(folder => isAbsolute(folder));
   return folders.flatMap(folder => endings.map(ending => join(folder, name + ending))).find(isFile);
 }
 

@@ -5,11 +5,13 @@
  * that the configuration or the token server states. A failure is a failure of the connection, so the bodies wait. No
  * failure contains a part of a result, of the output of a command, or of a secret.
  */
+
 import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute } from 'node:path';
 import type { Credentials } from '../config/credentials.ts';
 import { badHeader } from '../config/headers.ts';
+import { pathIn, withPath } from '../lib/path-variable.ts';
 import { isFields } from '../lib/read.ts';
 import { failureOf, NoWay, refusalOf, requestOn, type Way, type Ways } from './ways.ts';
 
@@ -145,8 +147,8 @@ function endAll(pid: number | undefined, isWindows: boolean): void {
 
 /** Relative folders of PATH depend on the project in which a hook started this process. */
 function environment(): NodeJS.ProcessEnv {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
-  return { ...process.env, PATH: folders.join(delimiter) };
+  const folders = (pathIn(process.env) ?? '').split(delimiter).filter(folder => isAbsolute(folder));
+  return withPath(process.env, folders.join(delimiter));
 }
 
 /** One JSON object of texts, or lines `name: value`. */
