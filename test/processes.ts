@@ -4,6 +4,7 @@
  */
 export const processes = [
   'test/commands/deliver.test.ts',
+  'test/deliver/held-files.test.ts',
   'test/doctor/hostile-project.test.ts',
   'test/hook/front-ends.test.ts',
   'test/hook/kicks.test.ts',

@@ -7,6 +7,10 @@
  * file by then.
  */
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { type Patience, usualPatience, whileHeld } from './held-files.ts';
+
+/** A file without read permission is not waited for. */
+const readers: Patience = { ...usualPatience, platform: '' };
 
 export interface Opening {
   /** `false`: refuse a symbolic link in the last part of the path. */
@@ -26,7 +30,8 @@ export function withRegularFile<T>(
 ): T {
   requireRegular(follow ? statSync(path, { bigint: true }) : lstatSync(path, { bigint: true }));
   const { O_RDONLY, O_NONBLOCK = 0, O_NOCTTY = 0, O_NOFOLLOW = 0 } = constants;
-  const file = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
+  const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW);
+  const file = whileHeld(() => openSync(path, flags), readers);
   try {
     const facts = fstatSync(file, { bigint: true });
     requireRegular(facts);

@@ -8,6 +8,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
+import { whileHeld } from '../lib/held-files.ts';
 import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, isFields, text } from '../lib/read.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
@@ -72,7 +73,7 @@ function writePlaces(data: string, places: readonly KnownPlace[]): void {
   const beside = `${file}.${process.pid}`;
   rmSync(beside, { force: true });
   writeFileSync(beside, `${JSON.stringify({ v: 1, places }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-  renameSync(beside, file);
+  whileHeld(() => renameSync(beside, file));
 }
 
 /** Returns the place of a setup, with the variables that determine the paths of the agent's files. */

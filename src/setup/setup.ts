@@ -30,6 +30,7 @@ import { type Refusal, setValues } from '../agents/files/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
 import { statusLineCommand, statusLineScript } from '../hook/status-line.ts';
 import { unifiedDiff } from '../lib/diff.ts';
+import { whileHeld } from '../lib/held-files.ts';
 import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, own } from '../lib/read.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
@@ -513,7 +514,7 @@ function replaceFile(path: string, text: string, mode: number): void {
       if (former.uid !== fs.fstatSync(handle).uid) fs.fchownSync(handle, former.uid, former.gid);
       fs.fchmodSync(handle, former.mode & 0o7777);
     });
-    fs.renameSync(beside, path);
+    whileHeld(() => fs.renameSync(beside, path));
   } catch (error) {
     attempt(() => fs.unlinkSync(beside));
     throw error;
@@ -562,6 +563,7 @@ const codeOf = (error: unknown): string | undefined =>
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'not permitted',
+  EBUSY: 'another program holds it; try again when that program has closed it',
   EROFS: 'it lies on a read-only file system',
   ENOSPC: 'the disk is full',
   ELOOP: 'its links lead in a circle',

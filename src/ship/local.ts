@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Signal } from '../config/destinations.ts';
+import { whileHeld } from '../lib/held-files.ts';
 import { makePath } from '../lib/make-path.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
 import type { Answer } from './answer.ts';
@@ -125,7 +126,7 @@ export function withoutLines(path: string, isLeftOut: (line: string) => boolean,
   } finally {
     closeSync(file);
   }
-  renameSync(beside, path);
+  whileHeld(() => renameSync(beside, path));
   return true;
 }
 

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { patient } from '../lib/held-files.ts';
 
 /** All disk operations of the store go through these calls, so that a test can stop or kill it between any two. */
 export type StoreFs = Pick<
@@ -19,6 +20,10 @@ export type StoreFs = Pick<
   | 'chmodSync'
 >;
 
+/** The functions of Node. They wait for files that another program holds for a moment. */
+export const patientFs = (): StoreFs =>
+  patient<StoreFs>(fs, ['openSync', 'opendirSync', 'renameSync', 'unlinkSync', 'mkdirSync', 'rmdirSync', 'utimesSync']);
+
 export interface Clock {
   nowMs(): number;
   monotonicMs(): number;
@@ -29,6 +34,8 @@ export interface Clock {
 /** A state folder and the means to change it. */
 export interface Disk {
   readonly fs: StoreFs;
+  /** The same calls, which do not wait for files that another program holds. Default: `fs`. */
+  readonly hastyFs?: StoreFs | undefined;
   readonly folder: string;
   readonly fsync: boolean;
   readonly clock: Clock;

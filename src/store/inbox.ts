@@ -309,8 +309,8 @@ function look(disk: Disk, candidate: Candidate, mostBytes: number, tornAt: strin
   if (isOdd) return rejected(readFragmentName(name) === undefined ? 'name' : 'not-a-file', true);
   let file: number | undefined;
   try {
-    // This neither follows a link nor waits for the other end of a pipe.
-    file = disk.fs.openSync(at(disk, path), READ);
+    // This neither follows a link nor waits for the other end of a pipe. The next round looks at a held file again.
+    file = (disk.hastyFs ?? disk.fs).openSync(at(disk, path), READ);
     const stats = disk.fs.fstatSync(file);
     if (stats.nlink === 0) return 'gone';
     if (!stats.isFile() || stats.nlink > 1) return rejected('not-a-file', true);
@@ -319,7 +319,7 @@ function look(disk: Disk, candidate: Candidate, mostBytes: number, tornAt: strin
     const code = codeOf(error) ?? '';
     if (code === 'ENOENT') return 'gone';
     if (['ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR', 'EMLINK', 'ENODEV'].includes(code)) return rejected('not-a-file', true);
-    if (['EACCES', 'EPERM', 'EIO'].includes(code)) return 'unreadable';
+    if (['EACCES', 'EPERM', 'EBUSY', 'EIO'].includes(code)) return 'unreadable';
     throw error;
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);

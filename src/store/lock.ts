@@ -33,6 +33,7 @@ import {
   FILE_MODE,
   isMissing,
   names,
+  patientFs,
   READ,
   readAll,
   readBytes,
@@ -368,7 +369,7 @@ function withdraw(disk: Disk, nonce: string): void {
 
 function thisSystem(): LockSystem {
   return {
-    fs: nodeFs,
+    fs: patientFs(),
     clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now() },
     nonce: () => randomBytes(8).toString('hex'),
     sleep: ms => new Promise(resolve => setTimeout(resolve, ms)),

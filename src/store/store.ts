@@ -23,7 +23,7 @@ import { randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import type { Books } from './books.ts';
 import type { Document, DocumentChange, DocumentFamily } from './document.ts';
-import type { Clock, Disk, StoreFs } from './files.ts';
+import { type Clock, type Disk, patientFs, type StoreFs } from './files.ts';
 import { openFolder } from './folder.ts';
 import type { Taken } from './inbox.ts';
 import type { Ledger, Signal } from './ledger.ts';
@@ -171,7 +171,8 @@ export interface Round {
 
 export function openStore(options: StoreOptions): Store {
   const disk: Disk = {
-    fs: options.fs ?? nodeFs,
+    fs: options.fs ?? patientFs(),
+    hastyFs: options.fs ?? nodeFs,
     folder: options.folder,
     fsync: options.fsync ?? false,
     clock: options.clock ?? systemClock,
