@@ -18,7 +18,8 @@ import {
   type Part,
   type PassedOver,
 } from '../pipeline/find-transcripts.ts';
-import { emptyStore, type ImportRound, type ImportWorld, importRound } from '../pipeline/import-round.ts';
+import { emptyStore, type ImportWorld, importRound, plus } from '../pipeline/import-round.ts';
+import { type Imported, importSessions } from '../pipeline/import-sessions.ts';
 import { unreadProblems } from '../pipeline/round-problems.ts';
 import type { Problem } from '../problems/problem.ts';
 import { configuredIn } from '../session/pin.ts';
@@ -27,13 +28,11 @@ import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
-import { foldersOf, surroundingsOf } from './place.ts';
+import { distFolder, foldersOf, surroundingsOf } from './place.ts';
 import { countOf, problemText, table } from './text.ts';
 
 /** Back ends refuse older log records (Loki takes a week). */
 const LOGS_MS = 7 * 24 * 3_600_000;
-/** The bytes between two checks for Ctrl-C. After a kill, at most these bytes are read again. */
-const ROUND_BYTES = 4 * 1024 * 1024;
 /** Not infinity, because the bytes that a round has read are computed as limit minus rest. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 
@@ -222,25 +221,22 @@ interface Done {
   isInterrupted: boolean;
 }
 
-/** Imports round by round and commits each, until `isAsked`. */
+/** Imports in rounds, until `isAsked`. */
 async function committed(order: Order, store: Store, progress: Progress, isAsked: () => boolean): Promise<Done> {
   const done = nothing();
   const { installation, changes } = installationOf(store);
-  const documents = [...changes, ...noted(store, order.unread, order.io.now())];
-  let left = order.found;
-  if (left.length === 0) store.commit({ epoch: store.epoch, documents });
-  while (left.length > 0) {
-    if (isAsked()) return { ...done, isInterrupted: true };
-    const imported = importRound(store, left, worldOf(order, installation), ROUND_BYTES, order.which);
-    const { round } = imported;
-    if (store.commit({ ...round, documents: [...(round.documents ?? []), ...documents] }) !== 'committed') continue;
-    note(done, imported);
-    left = left.slice(imported.done);
-    progress.add(imported.bytes, imported.done);
-    // The event loop runs, so that Ctrl-C is noticed.
-    await new Promise(resolve => setImmediate(resolve));
-  }
-  return done;
+  const { found, unread, io, which } = order;
+  const isWhole = await importSessions({
+    ...{ store, found, isAsked, now: io.now, selection: which },
+    world: nowMs => ({ ...worldOf(order, installation), nowMs }),
+    documents: [...changes, ...noted(store, unread, io.now())],
+    program: `${distFolder()}/import-thread.js`,
+    note(imported) {
+      note(done, imported);
+      progress.add(imported.bytes, imported.done);
+    },
+  });
+  return { ...done, isInterrupted: !isWhole };
 }
 
 /** Computes the same rounds over the same state, and commits none. */
@@ -280,41 +276,27 @@ const worldOf = ({ io, surroundings, eyes, pins }: Order, { id, key }: { id: str
 });
 
 /** Adds a round to the result. A long session takes several rounds. */
-function note(done: Done, imported: ImportRound): void {
-  done.read += imported.counts.read;
-  done.duplicate += imported.counts.duplicate;
-  done.erased += imported.erased;
-  done.problems.push(...imported.problems);
-  for (const { state, count, spans } of imported.outputs) {
-    const line = done.lines.get(state.key) ?? {
-      agent: state.agent,
-      session: state.session,
-      path: state.transcripts?.main ?? '',
-      events: 0,
-      spans: 0,
-      responses: 0,
-      input_tokens: undefined,
-      output_tokens: undefined,
-      cache_read_tokens: undefined,
-      cache_write_tokens: undefined,
-    };
-    done.lines.set(state.key, line);
-    line.events += count;
-    line.spans += spans.length;
-    for (const span of spans) {
-      if (span.kind !== 'chat' || span.errorType !== undefined) continue;
-      line.responses += 1;
-      line.input_tokens = plus(line.input_tokens, span.input);
-      line.output_tokens = plus(line.output_tokens, span.output);
-      line.cache_read_tokens = plus(line.cache_read_tokens, span.cacheRead);
-      line.cache_write_tokens = plus(line.cache_write_tokens, span.cacheWrite);
-    }
+function note(done: Done, { summaries, counts, erased, problems }: Imported): void {
+  done.read += counts.read;
+  done.duplicate += counts.duplicate;
+  done.erased += erased;
+  done.problems.push(...problems);
+  for (const { key, agent, session, path, ...more } of summaries) {
+    const line = done.lines.get(key);
+    done.lines.set(key, {
+      agent,
+      session,
+      path: line?.path ?? path,
+      events: (line?.events ?? 0) + more.events,
+      spans: (line?.spans ?? 0) + more.spans,
+      responses: (line?.responses ?? 0) + more.responses,
+      input_tokens: plus(line?.input_tokens, more.input),
+      output_tokens: plus(line?.output_tokens, more.output),
+      cache_read_tokens: plus(line?.cache_read_tokens, more.cacheRead),
+      cache_write_tokens: plus(line?.cache_write_tokens, more.cacheWrite),
+    });
   }
 }
-
-/** A number that no response reports stays unknown. */
-const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
-  more === undefined ? sum : (sum ?? 0) + more;
 
 const jsonOf = ({ lines, read, duplicate, erased, isInterrupted }: Done, more: object): string =>
   `${JSON.stringify({ v: 1, ...more, sessions: [...lines.values()], read, duplicate, erased, interrupted: isInterrupted }, null, 2)}\n`;

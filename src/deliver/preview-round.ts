@@ -145,7 +145,7 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
     for (const { key, lines } of round.journal ?? []) {
       const known = changed.get(key) ?? [];
       changed.set(key, known);
-      for (const line of lines.split('\n')) if (line !== '') known.push(line);
+      for (const line of Buffer.from(lines).toString().split('\n')) if (line !== '') known.push(line);
     }
     for (const { key, state } of round.sessions ?? [])
       sessions.set(key, state === undefined ? undefined : JSON.stringify(state));

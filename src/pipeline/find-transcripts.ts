@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   type Agent,
+  type FirstRows,
   isAbsent,
   type Places,
   readerFor,
@@ -163,10 +164,12 @@ interface Beginning {
   bytes: number;
   rows: number;
 }
-type Start = (path: string, size: number) => readonly Fields[];
+type Start = (path: string, size: number) => FirstRows;
 const USUAL: Beginning = { bytes: 512 * 1024, rows: 64 };
 /** The limits of a second, longer read: the first prompt may contain an image, or follow rows of other sessions. */
 const LONG: Beginning = { bytes: 32 * 1024 * 1024, rows: 1_024 };
+/** The first step of reading a beginning. */
+const FIRST_BYTES = 32 * 1024;
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
 
 function sessionsIn(
@@ -201,18 +204,39 @@ function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size:
 
 /** Returns the first rows of a file. The rows of the last file are cached, because every agent reads them. */
 function startsOf(eyes: Eyes) {
-  let last: { path: string; beginning: Beginning; rows: readonly Fields[] } | undefined;
-  return (path: string, size: number, beginning: Beginning): readonly Fields[] => {
+  let last: { path: string; beginning: Beginning; rows: FirstRows } | undefined;
+  return (path: string, size: number, beginning: Beginning): FirstRows => {
     if (last?.path === path && last.beginning === beginning) return last.rows;
-    const rows: Fields[] = [];
-    const reader = rowsFrom(eyes, path, 0, Math.min(size, beginning.bytes), () => undefined);
-    for (let row = reader.peek(); row !== undefined && rows.length < beginning.rows; row = reader.peek()) {
-      rows.push(row.fields);
-      reader.take();
-    }
+    const rows = firstRows(eyes, path, Math.min(size, beginning.bytes), beginning.rows);
     last = { path, beginning, rows };
     return rows;
   };
+}
+
+/** Most agents know the session after a few rows, so the others are not read. */
+function firstRows(eyes: Eyes, path: string, size: number, most: number): FirstRows {
+  const known: Fields[] = [];
+  const reader = rowsFrom(eyes, path, 0, size, () => undefined, { stepBytes: FIRST_BYTES });
+  const at = (index: number): Fields | undefined => {
+    if (index < known.length || index >= most) return known[index];
+    const row = reader.peek();
+    if (row === undefined) return undefined;
+    reader.take();
+    known.push(row.fields);
+    return row.fields;
+  };
+  function* each(): Generator<Fields, undefined> {
+    let index = 0;
+    for (let row = at(index); row !== undefined; row = at(index)) {
+      yield row;
+      index += 1;
+    }
+  }
+  const find: FirstRows['find'] = is => {
+    for (const row of each()) if (is(row)) return row;
+    return undefined;
+  };
+  return { find, some: is => find(is) !== undefined, [Symbol.iterator]: each };
 }
 
 const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({

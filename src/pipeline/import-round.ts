@@ -5,6 +5,7 @@
  */
 import { agentNamed } from '../agents/index.ts';
 import { awaited } from '../assemble/assemble.ts';
+import type { ChatSpan } from '../assemble/finished.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import type { IndexReader } from '../journal/session-index.ts';
@@ -32,8 +33,11 @@ import {
   SILENCE_MS,
 } from './session-in-round.ts';
 import { enrichersOf, ownerIn, type RoundWorld } from './sessions-of-round.ts';
-import { noteSpent } from './short-round.ts';
+import { noteSpent, spentIn } from './short-round.ts';
 import { stored } from './stored-session.ts';
+
+/** The part of a store from which sessions are read. */
+export type SessionStore = Pick<Store, 'session' | 'journal' | 'read'>;
 
 export type ImportStore = IndexReader & Pick<Store, 'epoch' | 'session' | 'journal'>;
 
@@ -54,6 +58,7 @@ export interface ImportRound {
   round: Round;
   problems: Problem[];
   outputs: readonly SessionOutput[];
+  summaries: SessionSummary[];
   counts: RoundCounts['transcripts'];
   /** The number of sessions that are done. The next round begins with the session after them. */
   done: number;
@@ -61,6 +66,40 @@ export interface ImportRound {
   /** Sessions that were left out because a person erased them. */
   erased: number;
 }
+
+/** The result of one session, for the user. */
+export interface SessionSummary {
+  key: string;
+  agent: string;
+  session: string;
+  path: string;
+  events: number;
+  spans: number;
+  responses: number;
+  input: number | undefined;
+  output: number | undefined;
+  cacheRead: number | undefined;
+  cacheWrite: number | undefined;
+}
+
+export function summaryOf({ state, count, spans }: SessionOutput): SessionSummary {
+  const { key, agent, session, transcripts } = state;
+  const chats = spans.filter((span): span is ChatSpan => span.kind === 'chat' && span.errorType === undefined);
+  const sum = (of: 'input' | 'output' | 'cacheRead' | 'cacheWrite'): number | undefined =>
+    chats.reduce((total: number | undefined, span) => plus(total, span[of]), undefined);
+  return {
+    ...{ key, agent, session, path: transcripts?.main ?? '', events: count, spans: spans.length },
+    responses: chats.length,
+    input: sum('input'),
+    output: sum('output'),
+    cacheRead: sum('cacheRead'),
+    cacheWrite: sum('cacheWrite'),
+  };
+}
+
+/** A number that no response reports stays unknown. */
+export const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
+  more === undefined ? sum : (sum ?? 0) + more;
 
 /** The inputs of all rounds of one import. */
 export interface ImportWorld extends RoundWorld {
@@ -78,19 +117,15 @@ export function importRound(
   selection: Selection,
 ): ImportRound {
   const round = new ImportedSessions(store, found, world, bytes, selection);
-  let done = 0;
-  for (const each of found) {
-    if (round.budget.bytes <= 0) break;
-    if (!round.read(each)) break;
-    done += 1;
-  }
+  const done = round.readAll(found);
   const { counts, sessions } = round;
   const { bodies, tallies } = outgoingOf(sessions, round.documents, world.nowMs, selection);
   indexSessions(sessions, round.documents, key => store.journal(key));
-  noteSpent(sessions, round.documents, { store, nowMs: world.nowMs });
+  noteSpent(spentIn(sessions, world.nowMs), round.documents, { store, nowMs: world.nowMs });
   return {
     problems: [...round.problems, ...failureProblems(counts.oddities, counts.failing)],
     outputs: sessions,
+    summaries: sessions.map(summaryOf),
     counts: counts.transcripts,
     done,
     bytes: bytes - round.budget.bytes,
@@ -109,7 +144,7 @@ export function importRound(
   };
 }
 
-class ImportedSessions {
+export class ImportedSessions {
   readonly sessions: SessionInRound[] = [];
   readonly problems: Problem[] = [];
   readonly documents: ChangedDocuments;
@@ -117,12 +152,12 @@ class ImportedSessions {
   /** Sessions that were left out because a person erased them. */
   erased = 0;
   readonly budget: { bytes: number };
-  private readonly store: ImportStore;
+  private readonly store: SessionStore;
   private readonly world: ImportWorld;
   private readonly context: RoundContext;
 
   constructor(
-    store: ImportStore,
+    store: SessionStore,
     found: readonly FoundTranscript[],
     world: ImportWorld,
     bytes: number,
@@ -155,10 +190,16 @@ class ImportedSessions {
     };
   }
 
+  /** Continues to read these sessions until the limit of bytes is reached. Returns the number of sessions that are done. */
+  readAll(found: readonly FoundTranscript[]): number {
+    for (const [done, each] of found.entries()) if (this.budget.bytes <= 0 || !this.read(each)) return done;
+    return found.length;
+  }
+
   /**
    * Continues to read one session. Returns false if more is left than this round may read. A failure keeps its state.
    */
-  read(found: FoundTranscript): boolean {
+  private read(found: FoundTranscript): boolean {
     if (isErased(this.documents.read(documents.erased) ?? noneErased, sessionKey(found.agent.id, found.session))) {
       this.erased += 1;
       return true;

@@ -13,15 +13,29 @@ export function indexSessions(
   changed: ChangedDocuments,
   journal: (key: string) => string | undefined,
 ): void {
-  for (const { state, lines, events, spans, count } of all) {
-    if (lines === '') continue;
-    const document = documents.index.of(shardOf(state.key));
-    const shard = changed.read(document) ?? {};
-    // The journal has earlier events whose entry was never written, or is damaged.
-    const isBegun = state.seq > count;
-    const before = shard[state.key] ?? (isBegun ? indexedText(journal(state.key) ?? '') : undefined);
-    changed.write(document, { ...shard, [state.key]: indexed(before, { state, lines, events, spans }) });
+  for (const session of all) {
+    if (session.lines === '') continue;
+    const { key } = session.state;
+    const known = changed.read(documents.index.of(shardOf(key)))?.[key];
+    writeEntry(changed, key, entryWith(known, session, journal));
   }
+}
+
+/** Returns the entry of a session with the new events of a round. */
+export function entryWith(
+  known: IndexedSession | undefined,
+  { state, lines, events, spans, count }: SessionInRound,
+  journal: (key: string) => string | undefined,
+): IndexedSession {
+  // The journal has earlier events whose entry was never written, or is damaged.
+  const isBegun = state.seq > count;
+  const before = known ?? (isBegun ? indexedText(journal(state.key) ?? '') : undefined);
+  return indexed(before, { state, lines, events, spans });
+}
+
+export function writeEntry(changed: ChangedDocuments, key: string, entry: IndexedSession): void {
+  const document = documents.index.of(shardOf(key));
+  changed.write(document, { ...changed.read(document), [key]: entry });
 }
 
 /** Removes the entry of a session. */

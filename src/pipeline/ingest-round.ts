@@ -14,7 +14,7 @@ import { outgoingOf } from './outgoing.ts';
 import { countRound, journalLines, setAside, settleWaiting } from './round.ts';
 import { failureProblems } from './round-problems.ts';
 import { type RoundWorld, SessionsOfRound } from './sessions-of-round.ts';
-import { noteSpent } from './short-round.ts';
+import { noteSpent, spentIn } from './short-round.ts';
 import { stored } from './stored-session.ts';
 import { takeFragment } from './take-fragment.ts';
 
@@ -49,7 +49,7 @@ export function ingestRound(
   const all = sessions.all();
   const { bodies, tallies } = outgoingOf(all, sessions.documents, world.nowMs);
   indexSessions(all, sessions.documents, key => store.journal(key));
-  noteSpent(all, sessions.documents, { store, nowMs: world.nowMs });
+  noteSpent(spentIn(all, world.nowMs), sessions.documents, { store, nowMs: world.nowMs });
   for (const [id, mark] of marks) {
     const known = sessions.documents.read(documents.ingested) ?? noMarks;
     sessions.documents.write(documents.ingested, withMark(known, id, mark));

@@ -18,7 +18,7 @@ import { outgoingOf } from './outgoing.ts';
 import { failureProblems, unreadProblems } from './round-problems.ts';
 import type { RoundCounts, SessionInRound } from './session-in-round.ts';
 import { type RoundWorld, SessionsOfRound } from './sessions-of-round.ts';
-import { noteSpent } from './short-round.ts';
+import { noteSpent, spentIn } from './short-round.ts';
 import { stored } from './stored-session.ts';
 import { takeFragment } from './take-fragment.ts';
 
@@ -59,7 +59,7 @@ export function computeRound(store: Store, taken: TakenFromInbox, due: Due, worl
   const all = sessions.all();
   const { bodies, tallies } = outgoingOf(all, sessions.documents, world.nowMs);
   indexSessions(all, sessions.documents, key => store.journal(key));
-  noteSpent(all, sessions.documents, { store, nowMs: world.nowMs });
+  noteSpent(spentIn(all, world.nowMs), sessions.documents, { store, nowMs: world.nowMs });
   const { counts, earlier } = sessions;
   return {
     problems: [

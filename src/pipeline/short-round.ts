@@ -1,5 +1,6 @@
 /** Writes the line of `otel-hooks status --short`, as part of the round whose spans change it. */
 import { isOpen } from '../assemble/assemble.ts';
+import type { FinishedSpan } from '../assemble/finished.ts';
 import type { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import type { IndexReader } from '../journal/session-index.ts';
@@ -8,13 +9,29 @@ import { localDay, midnightBefore } from '../lib/local-day.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { SessionInRound } from './session-in-round.ts';
 
+/** The part of a session's output that changes the line. */
+export interface Spent {
+  lastMs: number;
+  last: LastSession;
+  /** The spans that began since midnight. */
+  spans: FinishedSpan[];
+}
+
+export function spentIn(all: readonly SessionInRound[], nowMs: number): Spent[] {
+  const midnightMs = midnightBefore(nowMs);
+  return all.flatMap(({ state, lines, spans }) => {
+    if (lines === '') return [];
+    const last = isOpen(state.fold) ? lastOf(state) : {};
+    return { lastMs: state.fold.lastMs, last, spans: spans.filter(({ startMs }) => startMs >= midnightMs) };
+  });
+}
+
 export function noteSpent(
-  all: readonly SessionInRound[],
+  all: readonly Spent[],
   changed: ChangedDocuments,
   { store, nowMs }: { store: IndexReader; nowMs: number },
 ): void {
-  const active = all.filter(({ lines }) => lines !== '');
-  const [first, ...others] = active;
+  const [first, ...others] = all;
   if (first === undefined) return;
   const day = localDay(nowMs);
   const midnightMs = midnightBefore(nowMs);
@@ -22,11 +39,11 @@ export function noteSpent(
   const before = known?.day === day ? known : withSpans({ day }, spansSince(store, midnightMs), midnightMs);
   const spent = withSpans(
     before,
-    active.flatMap(({ spans }) => spans),
+    all.flatMap(({ spans }) => spans),
     midnightMs,
   );
-  const { state } = others.reduce((a, b) => (b.state.fold.lastMs >= a.state.fold.lastMs ? b : a), first);
-  const line = shortLine(spent, isOpen(state.fold) ? lastOf(state) : {});
+  const { last } = others.reduce((a, b) => (b.lastMs >= a.lastMs ? b : a), first);
+  const line = shortLine(spent, last);
   if (known?.line === line && known.costUsd === spent.costUsd && known.tokens === spent.tokens) return;
   changed.write(documents.short, { line, ...spent });
 }

@@ -7,8 +7,10 @@ import { increase, type Ledger } from './ledger.ts';
 import { bodyName, bodyPath } from './outbox.ts';
 import { quarantinePath } from './quarantine.ts';
 import type { Effect } from './rounds.ts';
-import { documentBytes, documentPath, type Session, sessionBytes, sessionPath } from './state-files.ts';
+import { documentBytes, documentPath, type Session, sessionBytes, sessionPath, WrittenState } from './state-files.ts';
 import type { PackedJournal, Round } from './store.ts';
+
+const NEWLINE = 0x0a;
 
 /** The view of the owner from which a round was computed. */
 export interface View {
@@ -114,7 +116,8 @@ function addSessions(view: View, round: Round, effect: Effect): void {
   for (const [key, session] of written) {
     const path = sessionPath(key);
     if (session.state === undefined || effect.gone.includes(path)) continue;
-    effect.files.push({ path, bytes: sessionBytes(effect.ledger.n, session) });
+    const isCold = session.state instanceof WrittenState;
+    effect.files.push({ path, bytes: sessionBytes(effect.ledger.n, session), isCold });
   }
 }
 
@@ -131,14 +134,15 @@ function addPacked({ disk }: View, { key, bytes, textBytes }: PackedJournal, eff
 function addJournals(view: View, round: Round, effect: Effect): Map<string, Session> {
   const lines = new Map<string, Buffer[]>();
   for (const { key, lines: text } of round.journal ?? []) {
-    if (!text.endsWith('\n')) throw new TypeError('a journal is made of whole lines');
-    lines.set(key, [...(lines.get(key) ?? []), Buffer.from(text)]);
+    const bytes = typeof text === 'string' ? Buffer.from(text) : Buffer.from(text.buffer, text.byteOffset, text.length);
+    if (bytes.at(-1) !== NEWLINE) throw new TypeError('a journal is made of whole lines');
+    lines.set(key, [...(lines.get(key) ?? []), bytes]);
   }
   const stated = new Map(round.sessions?.map(({ key, state }) => [key, state]));
   const sessions = new Map<string, Session>();
   for (const [key, parts] of lines) {
     const append = placeToAppend(view.disk, key, view.journalBytes(key));
-    const bytes = Buffer.concat(parts);
+    const bytes = joined(parts);
     const path = journalPath(key);
     if ('rewrite' in append) {
       increase(effect.ledger.counters, 'damaged.journal');
@@ -149,6 +153,9 @@ function addJournals(view: View, round: Round, effect: Effect): Map<string, Sess
   }
   return sessions;
 }
+
+/** A single part is not copied. */
+const joined = (parts: readonly Buffer[]): Buffer => (parts.length === 1 && parts[0]) || Buffer.concat(parts);
 
 const committedOf = ({ disk, journalBytes }: View, key: string): number =>
   journalBytes(key) ?? placeToAppend(disk, key, undefined).offset;

@@ -393,11 +393,11 @@ export class OwnStore implements Store {
     this.damaged.clear();
     damagedIn(this.disk).clear();
     this.purged = {};
-    for (const { path, bytes } of effect.files) {
+    for (const { path, bytes, isCold } of effect.files) {
       if (!isCached(path)) continue;
       const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
       // A session that is over is seldom needed again.
-      if (isPackedState(path, buffer)) this.cache.forget(path);
+      if (isCold === true || isPackedState(path, buffer)) this.cache.forget(path);
       else this.cache.put(path, buffer.toString());
     }
     for (const path of effect.gone) if (isCached(path)) this.cache.put(path, undefined);

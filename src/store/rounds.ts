@@ -107,8 +107,8 @@ export interface Effect {
   ledger: Ledger;
   /** `offset` is the place of the bytes in the journal. A missing journal is created only for offset 0. */
   lines: { path: string; offset: number; bytes: Uint8Array }[];
-  /** `writtenMs`: the file keeps this time. */
-  files: { path: string; bytes: Uint8Array; writtenMs?: number | undefined }[];
+  /** `writtenMs`: the file keeps this time. `isCold`: the owner is not expected to read it soon. */
+  files: { path: string; bytes: Uint8Array; writtenMs?: number | undefined; isCold?: boolean }[];
   /** Removed files whose names may be used again. */
   gone: string[];
   quarantine: Move[];
@@ -143,7 +143,8 @@ export type Outcome = 'done' | 'overtaken' | 'lost';
 export function commitRound(disk: Disk, effect: Effect): Outcome {
   const { n, nonce } = effect.ledger;
   const staged = `rounds/${n}.${nonce}`;
-  const manifest = stage(disk, staged, effect);
+  const lines = Buffer.concat(effect.lines.map(journal => journal.bytes));
+  const manifest = stage(disk, staged, effect, lines);
   try {
     disk.fs.renameSync(at(disk, staged), at(disk, roundFolder(n)));
   } catch (error) {
@@ -159,7 +160,7 @@ export function commitRound(disk: Disk, effect: Effect): Outcome {
     discard(disk, roundFolder(n));
     return roundId.n === n && roundId.nonce === nonce ? 'overtaken' : 'lost';
   }
-  return apply(disk, manifest, Buffer.concat(effect.lines.map(journal => journal.bytes)));
+  return apply(disk, manifest, lines);
 }
 
 /** Returns the ledger of the view. No round before it is left to apply. */
@@ -209,7 +210,7 @@ export function readPending(disk: Disk, n: number): Pending | 'damaged' | undefi
 
 export const roundFolder = (n: number): string => `rounds/${n}`;
 
-function stage(disk: Disk, folder: string, effect: Effect): Manifest {
+function stage(disk: Disk, folder: string, effect: Effect, lines: Uint8Array): Manifest {
   const { n, nonce } = effect.ledger;
   const manifest: Manifest = {
     v: 1,
@@ -225,8 +226,7 @@ function stage(disk: Disk, folder: string, effect: Effect): Manifest {
   disk.fs.mkdirSync(at(disk, folder), FOLDER_MODE);
   try {
     if (effect.gone.length > 0) disk.fs.mkdirSync(at(disk, folder, `${nonce}.gone`), FOLDER_MODE);
-    if (effect.lines.length > 0)
-      createFile(disk, `${folder}/${nonce}.lines`, Buffer.concat(effect.lines.map(journal => journal.bytes)));
+    if (effect.lines.length > 0) createFile(disk, `${folder}/${nonce}.lines`, lines);
     for (const [i, { bytes, writtenMs }] of effect.files.entries()) {
       const path = `${folder}/${nonce}.${i}`;
       createFile(disk, path, bytes);

@@ -16,6 +16,15 @@ export interface Session {
   outline?: object | undefined;
 }
 
+/** A state whose bytes are written already. The owner of the store does not keep it in its memory. */
+export class WrittenState {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
 const SESSION_VERSION = 1;
 const PACKED_VERSION = 2;
 
@@ -23,9 +32,17 @@ export const sessionPath = (key: string): string => `sessions/${checkName(key)}.
 export const documentPath = (name: string): string => `documents/${checkName(name)}.json`;
 
 export function sessionBytes(n: number, { journalBytes, state, outline }: Session): Buffer {
-  if (outline === undefined) return jsonBytes({ v: SESSION_VERSION, n, journalBytes, state });
-  const head = `${JSON.stringify({ v: PACKED_VERSION, n, journalBytes, outline })}\n`;
-  return Buffer.concat([Buffer.from(head), gzipSync(JSON.stringify(state))]);
+  const { bytes } = state instanceof WrittenState ? state : writtenState(state, outline);
+  if (outline !== undefined)
+    return Buffer.concat([Buffer.from(`${JSON.stringify({ v: PACKED_VERSION, n, journalBytes, outline })}\n`), bytes]);
+  const head = JSON.stringify({ v: SESSION_VERSION, n, journalBytes }).slice(0, -1);
+  return Buffer.concat([Buffer.from(`${head},"state":`), bytes, Buffer.from('}')]);
+}
+
+/** The bytes of a state: JSON, or with an outline gzip. Another thread may write them. */
+export function writtenState(state: unknown, outline: object | undefined): WrittenState {
+  const json = JSON.stringify(state);
+  return new WrittenState(outline === undefined ? Buffer.from(json) : gzipSync(json));
 }
 
 /** Returns one JSON text for both forms of a session's file; an empty text if the packed part is damaged. */

@@ -139,8 +139,11 @@ export interface Round {
   /** The epoch of the round's computation. If given, a commit under another epoch is lost. */
   epoch?: number | undefined;
   /** Whole lines. */
-  journal?: { key: string; lines: string }[];
-  /** An undefined state removes it; the journal stays. With an outline, the state is packed. */
+  journal?: { key: string; lines: string | Uint8Array }[];
+  /**
+   * An undefined state removes it; the journal stays. With an outline, the state is packed. The state may be a
+   * `WrittenState`.
+   */
   sessions?: { key: string; state: unknown; outline?: object | undefined }[];
   documents?: DocumentChange[];
   /** `inPlaceOf`: a part of a body that this round settles keeps the place of the body in the outbox. */

@@ -15,8 +15,11 @@ export interface Eyes extends Look {
   readonly unread: ReadonlyMap<string, Unread>;
   stat(path: string): FileStat | undefined;
   isFolder(path: string): boolean;
-  /** Returns fewer bytes at the end of the file, and none if the file was removed. */
-  read(path: string, at: number, length: number): Buffer;
+  /**
+   * Returns fewer bytes at the end of the file, and none if the file was removed. `room`: memory that the caller owns,
+   * where the bytes are put.
+   */
+  read(path: string, at: number, length: number, room?: Buffer): Buffer;
 }
 
 export interface FileStat {
@@ -88,8 +91,9 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
     }
   }
 
-  const read = (path: string, at: number, length: number): Buffer | undefined =>
-    withFile(path, file => readAll(file, at, length)) ?? unpacked(path)?.bytes.subarray(at, at + length);
+  const read = (path: string, at: number, length: number, room?: Buffer): Buffer | undefined =>
+    withFile(path, file => readAll(file, at, length, room)) ??
+    placed(unpacked(path)?.bytes.subarray(at, at + length), room);
 
   return {
     unread,
@@ -131,7 +135,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
         return false;
       }
     },
-    read: (path, at, length) => read(path, at, length) ?? Buffer.alloc(0),
+    read: (path, at, length, room) => read(path, at, length, room) ?? Buffer.alloc(0),
   };
 }
 
@@ -165,8 +169,12 @@ function withFile<T>(path: string, use: (file: number) => T): T | undefined {
   }
 }
 
-function readAll(file: number, at: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(length);
+function placed(bytes: Buffer | undefined, room: Buffer | undefined): Buffer | undefined {
+  if (bytes === undefined || room === undefined) return bytes;
+  return room.subarray(0, bytes.copy(room));
+}
+
+function readAll(file: number, at: number, length: number, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
   let filled = 0;
   while (filled < length) {
     const count = readSync(file, bytes, filled, length - filled, at + filled);

@@ -37,6 +37,8 @@ export interface Rows {
 export interface Forms {
   isBrief?: ((row: Fields) => boolean) | undefined;
   skips?: readonly string[] | undefined;
+  /** The bytes that are read at once. */
+  stepBytes?: number | undefined;
 }
 
 export type Oddity = 'giant_line' | 'long_line' | 'bad_line';
@@ -47,15 +49,18 @@ export function rowsFrom(
   start: number,
   size: number,
   odd: (kind: Oddity) => void,
-  { isBrief, skips = [] }: Forms = {},
+  { isBrief, skips = [], stepBytes = STEP_BYTES }: Forms = {},
 ): Rows {
-  const lines = new Lines(eyes, path, start, size, odd);
+  const lines = new Lines(eyes, path, start, size, odd, stepBytes);
   let next: Row | undefined;
   return {
     peek() {
       while (next === undefined) {
         const bytes = lines.next();
-        if (bytes === undefined) return undefined;
+        if (bytes === undefined) {
+          lines.leave();
+          return undefined;
+        }
         if (skips.some(beginning => bytes.toString('latin1', 0, beginning.length) === beginning)) continue;
         const fields = rowOf(bytes, odd, isBrief);
         if (fields !== undefined) next = { fields, end: lines.at };
@@ -69,19 +74,33 @@ export function rowsFrom(
   };
 }
 
-/** The lines of a part of a file, read in steps. */
+/** Memory that no file uses now. An import reads thousands of files, whose garbage would take hundreds of MB. */
+let freeRoom: Buffer | undefined;
+
+function roomFor(bytes: number): Buffer {
+  if (bytes > STEP_BYTES) return Buffer.allocUnsafeSlow(bytes);
+  const room = freeRoom ?? Buffer.allocUnsafeSlow(STEP_BYTES);
+  freeRoom = undefined;
+  return room;
+}
+
+/** The lines of a part of a file, read in steps. A line is valid until the next one is read. */
 class Lines {
   /** The offset at which the next line begins. */
   at: number;
   private chunk: Buffer = Buffer.alloc(0);
+  /** The memory of the chunk. */
+  private room: Buffer | undefined;
   /** The place of the chunk's first byte in the file. */
   private base: number;
   private readonly eyes: Eyes;
   private readonly path: string;
   private readonly size: number;
   private readonly odd: (kind: Oddity) => void;
+  private readonly stepBytes: number;
 
-  constructor(eyes: Eyes, path: string, start: number, size: number, odd: (kind: Oddity) => void) {
+  constructor(eyes: Eyes, path: string, start: number, size: number, odd: (kind: Oddity) => void, stepBytes: number) {
+    this.stepBytes = stepBytes;
     this.eyes = eyes;
     this.path = path;
     this.at = start;
@@ -126,11 +145,25 @@ class Lines {
 
   /** Continues a line that is longer than a step. The steps grow, so that its bytes are copied only a few times. */
   private readOn(rest: Buffer, read: number): boolean {
-    const step = this.eyes.read(this.path, read, Math.min(Math.max(STEP_BYTES, rest.length), this.size - read));
+    const length = Math.min(Math.max(this.stepBytes, rest.length), this.size - read);
+    const needed = rest.length + length;
+    const room = this.room !== undefined && this.room.length >= needed ? this.room : roomFor(needed);
+    // Both may be the same memory.
+    rest.copy(room);
+    const step = this.eyes.read(this.path, read, length, room.subarray(rest.length, needed));
     if (step.length === 0) return false;
-    this.chunk = rest.length === 0 ? step : Buffer.concat([rest, step]);
+    this.room = room;
+    this.chunk = room.subarray(0, rest.length + step.length);
     this.base = this.at;
     return true;
+  }
+
+  /** Leaves the memory to the next file. The lines that were returned must not be used any more. */
+  leave(): void {
+    if (this.room?.length === STEP_BYTES) freeRoom = this.room;
+    this.room = undefined;
+    this.chunk = Buffer.alloc(0);
+    this.base = this.at;
   }
 }
 

@@ -72,9 +72,10 @@ export function installedFiles({ home, env }: Places, look: Look): TranscriptFil
  */
 export function sessionsIn(file: TranscriptFile, { rows }: Start): FoundSession[] {
   if (AGENT_FILE.test(file.path.slice(file.path.lastIndexOf('/') + 1))) return [];
-  const own = rows.filter(row => isConversation(row) && word(row.sessionId) !== undefined && 'parentUuid' in row);
+  const isOwn = (row: Fields): boolean =>
+    isConversation(row) && word(row.sessionId) !== undefined && 'parentUuid' in row;
   const [, stem] = splitPath(file.path);
-  const known = own.find(row => stem.endsWith(`/${text(row.sessionId)}`)) ?? own[0];
+  const known = rows.find(row => isOwn(row) && stem.endsWith(`/${text(row.sessionId)}`)) ?? rows.find(isOwn);
   return known === undefined ? [] : [{ session: String(known.sessionId), cwd: word(known.cwd) }];
 }
 

@@ -309,8 +309,15 @@ export interface FoundSession {
 
 /** The beginning of a file: the first rows of a line file, or the document. */
 export interface Start {
-  readonly rows: readonly Fields[];
+  readonly rows: FirstRows;
   readonly document: Document | undefined;
+}
+
+/** The first rows of a line file. A row is read when it is asked for. */
+export interface FirstRows {
+  some(is: (row: Fields) => unknown): boolean;
+  find(is: (row: Fields) => unknown): Fields | undefined;
+  [Symbol.iterator](): Iterator<Fields, undefined>;
 }
 
 /** A file of one JSON object per line, which the agent appends to. It is read from a stored offset, each row once. */

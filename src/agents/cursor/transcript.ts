@@ -45,7 +45,9 @@ export const transcript: Transcript = {
   },
   sessions({ path }, { rows }) {
     // Rows do not name their session: the file name does, in any folder.
-    const named = MAIN.exec(path)?.[1] ?? (rows.length > 0 && rows.every(isRow) ? OWN_NAME.exec(path)?.[1] : undefined);
+    const named =
+      MAIN.exec(path)?.[1] ??
+      (rows.some(isRow) && !rows.some(row => !isRow(row)) ? OWN_NAME.exec(path)?.[1] : undefined);
     return named === undefined ? [] : [{ session: named }];
   },
   read: { format: 'lines', row, rest: (memory, file) => over(memory, file) },

@@ -99,7 +99,8 @@ export const transcript: Transcript = {
     );
   },
   sessions({ path }, { rows, document }) {
-    const header = document === undefined ? (rows[0] ?? {}) : fieldsOf(document.json());
+    const [first = {}] = rows;
+    const header = document === undefined ? first : fieldsOf(document.json());
     const session = word(header.sessionId);
     // The chat has no header: its rows prove the format, and the file name identifies the session.
     const named = session === undefined && rows.some(isAnswer) ? OWN_NAME.exec(path)?.[1] : undefined;

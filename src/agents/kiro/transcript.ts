@@ -60,7 +60,7 @@ export const transcript: Transcript = {
     if (id !== undefined) return rows.some(row => word(fieldsOf(row.payload).type)) ? [{ session: id }] : [];
     const session = /([^\\/]+)\.jsonl$/.exec(path)?.[1];
     if (session === undefined || !rows.some(row => row.version === 'v1' && word(row.kind) !== undefined)) return [];
-    return [{ session, atMs: rows.map(timeOf).findLast(time => time !== undefined) }];
+    return [{ session, atMs: [...rows].map(timeOf).findLast(time => time !== undefined) }];
   },
   read: reader,
   others: [{ fits: path => LATER.test(path), read: later }],
