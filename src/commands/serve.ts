@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { collectAlone } from '../lib/garbage.ts';
+import { collectAlone, keepYoungSmall, limitGarbage } from '../lib/garbage.ts';
 import { publicKeys } from '../lib/jws.ts';
 import { readKey } from '../lib/private-file.ts';
 import { FileRefused, readRegularFile } from '../lib/regular-file.ts';
@@ -19,6 +19,8 @@ import { problemText } from './text.ts';
 /** The time for which a stop waits for requests. It is shorter than the time limits of service managers. */
 const ANSWERS_MS = 5_000;
 const ROUND_MS = 10_000;
+/** A server runs for months beside other programs, so it trades time for memory. */
+const GARBAGE_PERCENT = 40;
 
 export async function run(words: Words, io: Io): Promise<number> {
   const given = flagText(words, '--token-file');
@@ -65,6 +67,8 @@ interface Serving {
 async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
   const { host, port, rate, tls, signers, file, isGiven, isJson } = serving;
   collectAlone();
+  keepYoungSmall();
+  limitGarbage(GARBAGE_PERCENT);
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const isPlain = tls === undefined && words.flags['--tls-elsewhere'] === undefined;
   if (isPlain && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });

@@ -11,7 +11,7 @@ import { parentPort } from 'node:worker_threads';
 import { loadConfig } from '../config/files.ts';
 import { homeOf, stateFolder } from '../config/folders.ts';
 import { durationMs } from '../lib/duration.ts';
-import { collectAlone } from '../lib/garbage.ts';
+import { collectAlone, keepYoungSmall } from '../lib/garbage.ts';
 import type { Lock } from '../store/lock.ts';
 import { deliver } from './deliver.ts';
 import { keepOf } from './state-limits.ts';
@@ -19,6 +19,13 @@ import { keepOf } from './state-limits.ts';
 const LINGER_MS = 30_000;
 /** True within `serve`, which may receive thousands of events. */
 const GATHER_MS = 250;
+/** A round holds its events several times, as text, values and bodies, and `serve` has a limit for its memory. */
+const ROUND = { fragments: 2_000, bytes: 4 * 1024 * 1024 };
+/**
+ * Answers come first. In a group of threads that wants more than there is, a thread with this value gets a tenth of the
+ * time of one with 0.
+ */
+const NICE = 10;
 
 export interface Kicked {
   /** Absent: the folder of the user's configuration. */
@@ -44,6 +51,7 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
   else {
     parentPort.once('message', () => stop.abort());
     standBack();
+    keepYoungSmall();
   }
   // Only the path of the file is passed on. Its content belongs to the user, independent of the hook that started this
   // process.
@@ -65,7 +73,7 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
     fsync: config.fsync,
     keep: keepOf(config),
     self,
-    gatherMs: parentPort === null ? undefined : GATHER_MS,
+    ...(parentPort === null ? {} : { gatherMs: GATHER_MS, round: ROUND }),
     stop: stop.signal,
     staysForCommands: parentPort === null && waitMs === undefined,
     lock,
@@ -81,7 +89,7 @@ function lingerMs(): number {
 /** If the system has priorities for threads, senders get a higher one than delivery. */
 function standBack(): void {
   try {
-    setPriority(Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]), 5);
+    setPriority(Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]), NICE);
   } catch {
     // Not Linux: both have the same priority.
   }

@@ -11,3 +11,25 @@ const SHARED = ['--no-parallel-scavenge', '--no-concurrent-array-buffer-sweeping
 export function collectAlone(): void {
   for (const flag of SHARED) setFlagsFromString(flag);
 }
+
+/**
+ * Stops the young generations of all threads from growing. A collection of a small one is short, and the memory that it
+ * may fill stays small. V8 undoes this when it creates a thread, so each new thread must call it too.
+ */
+export function keepYoungSmall(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
+}
+
+/**
+ * Limits the garbage of the old generations of all threads to a part of their live values. V8 allows three times as much
+ * garbage as live values where the machine has much memory. A limit for the whole memory would end a thread that needs
+ * more than usual.
+ */
+export function limitGarbage(percent: number): void {
+  setFlagsFromString(`--heap-growing-percent=${percent}`);
+}
+
+/** Sets the size with which the young generations of further threads start. */
+export function startYoungAt(semiSpaceMb: number): void {
+  setFlagsFromString(`--min-semi-space-size=${semiSpaceMb}`);
+}

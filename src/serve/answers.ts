@@ -50,12 +50,16 @@ export const refusals = {
   gzip: refusal(400, 'body/gzip', 'the body is not complete gzip, as its Content-Encoding says'),
   type: refusal(415, 'type', 'application/json in UTF-8, or a type that docs/serve.md lists, is needed'),
   bodies: tooMuch('held', 'too many bodies are on their way', 1),
+  requests: tooMuch('requests', 'too many requests wait for their answers', 1),
 };
 
 export const tooLarge = (route: Route): Answer =>
   refusal(413, 'limit/body', `a body has at most ${mostBytesOf(route)} bytes here, also when it is unpacked`);
 
 export const faulty = (fault: Fault): Answer => ({ status: 400, body: resultOf([fault]) });
+
+/** A sender that must wait keeps its connection if this many bytes of its body have to be read and discarded. */
+const DISCARDED_BYTES = 64 * 1024;
 
 /** The most frequent answer is encoded once. */
 const oneAccepted = JSON.stringify({ accepted: 1, rejected: 0 });
@@ -76,6 +80,10 @@ export function notWritten(error: unknown): Answer {
   return refusal(503, 'disk', `it could not be written (${code})`, { 'retry-after': '5' });
 }
 
+/** A thousand senders that must wait would otherwise open a thousand connections again. */
+const isSmall = (status: number, { headers }: IncomingMessage): boolean =>
+  status === 429 && Number(headers['content-length']) <= DISCARDED_BYTES;
+
 /**
  * Sends an answer. The rest of a refused request is read for LINGER_MS at most. Returns true if the connection is
  * closed after this answer.
@@ -85,7 +93,7 @@ export function send(
   response: ServerResponse,
   { status, body = '', headers }: Answer,
 ): boolean {
-  const isRead = request.complete || request.method === 'GET' || request.method === 'HEAD';
+  const isRead = request.complete || request.method === 'GET' || request.method === 'HEAD' || isSmall(status, request);
   if (body === oneAccepted) {
     response.writeHead(status, oneAcceptedHeaders).end(body);
     return !response.shouldKeepAlive;

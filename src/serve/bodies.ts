@@ -1,5 +1,5 @@
 /**
- * The bodies of requests that are being read. Together they hold at most MOST_HELD_BYTES.
+ * The bodies of requests that are not answered yet. Together they hold at most MOST_HELD_BYTES.
  *
  * A gzip body is unpacked while it arrives, and the limits count its unpacked bytes. So a small body that unpacks to a
  * huge one is refused as soon as it exceeds the limit, and is never in memory.
@@ -7,7 +7,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 
-const MOST_HELD_BYTES = 64 * 1024 * 1024;
+/** Parsing a body takes several times its size. */
+const MOST_HELD_BYTES = 32 * 1024 * 1024;
 
 export type ReadBody = { body: Buffer } | { refused: 'body-too-large' | 'too-many-bodies' | 'broken-gzip' };
 
@@ -26,17 +27,19 @@ export class Bodies {
   }
 
   /**
-   * Reads a body to its end, unless it becomes too large. Returns a function that drops the bytes so far, for a sender
-   * that closes the connection before the end.
+   * Reads a body to its end, unless it becomes too large. The body counts until the returned function is called: when
+   * the request is answered, or when the sender closes the connection before the end.
    */
   read(request: IncomingMessage, mostBytes: number, done: (read: ReadBody) => void): () => void {
     const parts: Buffer[] = [];
     let sizeBytes = 0;
     let isOver = false;
+    let isReleased = false;
     const gunzip = packingOf(request.headers['content-encoding']) === 'gzip' ? createGunzip() : undefined;
     const release = (): void => {
-      this.heldBytes -= isOver ? 0 : sizeBytes;
       isOver = true;
+      this.heldBytes -= isReleased ? 0 : sizeBytes;
+      isReleased = true;
       if (gunzip === undefined) return;
       request.unpipe(gunzip);
       gunzip.destroy();
@@ -67,7 +70,7 @@ export class Bodies {
     });
     unpacked.once('end', () => {
       if (isOver) return;
-      release();
+      isOver = true;
       done({ body: parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts) });
     });
     return release;

@@ -4,6 +4,7 @@
  * lock when a person or a newer version asks for it, and is started again when they have ended.
  */
 import { Worker } from 'node:worker_threads';
+import { startYoungAt } from '../lib/garbage.ts';
 
 export interface Delivery {
   isAtWork(): boolean;
@@ -21,8 +22,8 @@ export interface DeliveryOptions {
 const AGAIN_MS = 500;
 /** The pause while another process delivers, or after an error such as a full disk or a folder of another user. */
 const LONGEST_AGAIN_MS = 10_000;
-/** The young generation of the process that hooks start (`ROOM`) has three semi-spaces of this size. */
-const YOUNG_MB = 96;
+/** More makes collections rarer. */
+const SEMI_SPACE_MB = 8;
 
 export function startDelivery({ program, stateFolder, env }: DeliveryOptions): Delivery {
   let worker: Worker | undefined;
@@ -30,10 +31,11 @@ export function startDelivery({ program, stateFolder, env }: DeliveryOptions): D
   let againMs = AGAIN_MS;
   let isStopping = false;
   const start = (): void => {
+    startYoungAt(SEMI_SPACE_MB);
     const started = new Worker(program, {
       argv: ['--kicked', '--state-dir', stateFolder],
       env: { ...env },
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+      resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
       stdout: true,
       stderr: true,
     });

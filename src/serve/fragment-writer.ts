@@ -3,8 +3,8 @@
  * cost twice as much.
  *
  * Creating the file is most of the cost of a request. So events that arrive together go into one file, one event per
- * line. The file is written as soon as each connected sender has an event in it, and at the latest GATHER_MS after the
- * first event. A single sender does not wait. No request is answered before the file is complete. A damaged line does
+ * line: all that Node reads from the connections before it looks for more. The busier the server, the more events
+ * share a file, and no event waits for others. No request is answered before the file is complete. A damaged line does
  * not affect the other lines.
  */
 import * as fs from 'node:fs';
@@ -25,9 +25,9 @@ export interface Entry {
   settled(error?: unknown): void;
 }
 
-const MOST_LINES = 500;
+/** Limited, so that the first of a thousand senders does not wait for the parsing of all other events. */
+const MOST_LINES = 100;
 const MOST_LINES_BYTES = 1024 * 1024;
-const GATHER_MS = 1;
 
 export interface InboxOptions {
   stateFolder: string;
@@ -37,11 +37,9 @@ export interface InboxOptions {
    */
   nonce: string;
   fsync: boolean;
-  /** The number of connections. Each waits for its answer before it sends again. */
-  senders(): number;
 }
 
-export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions): Inbox {
+export function openInbox({ stateFolder, nonce, fsync }: InboxOptions): Inbox {
   const folder = `${stateFolder}/inbox`;
   const clock = bootClock();
   const settleFolder = groupSync(folder);
@@ -92,10 +90,10 @@ export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions):
 
   let lines: Entry[] = [];
   let linesBytes = 0;
-  let late: NodeJS.Timeout | undefined;
+  let planned: NodeJS.Immediate | undefined;
   const flush = (): void => {
-    clearTimeout(late);
-    late = undefined;
+    clearImmediate(planned);
+    planned = undefined;
     const entries = lines;
     const [first] = entries;
     if (first === undefined) return;
@@ -114,8 +112,8 @@ export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions):
       }
       lines.push(entry);
       linesBytes += entry.payload.length;
-      if (lines.length >= Math.min(senders(), MOST_LINES) || linesBytes >= MOST_LINES_BYTES) flush();
-      else late ??= setTimeout(flush, GATHER_MS);
+      if (lines.length >= MOST_LINES || linesBytes >= MOST_LINES_BYTES) flush();
+      else planned ??= setImmediate(flush);
     },
   };
 }

@@ -7,6 +7,7 @@ export interface Gauges {
   connections: number;
   heldBytes: number;
   waiting: number;
+  waitingBytes: number;
   delivering: boolean;
 }
 
@@ -62,13 +63,14 @@ export function createMetrics(): Metrics {
         ...single('kept_total', 'counter', 'Requests whose events were kept.', sums.kept),
         ...single('kept_bytes_total', 'counter', 'Bytes in them.', sums.bytes),
         ...single('connections', 'gauge', 'Open connections.', now.connections),
-        ...single('held_bytes', 'gauge', 'Bodies that have not come to their end.', now.heldBytes),
+        ...single('held_bytes', 'gauge', 'Bodies of requests that are not answered yet.', now.heldBytes),
         ...single(
           'inbox_fragments',
           'gauge',
           'Hooks of all mouths that wait for delivery, as last counted.',
           now.waiting,
         ),
+        ...single('inbox_bytes', 'gauge', 'Size of these hooks, estimated.', Math.round(now.waitingBytes)),
         ...single('delivering', 'gauge', 'Whether this process delivers.', now.delivering ? 1 : 0),
         ...family('build_info', 'gauge', 'The version.'),
         `${P}_build_info{version="${VERSION}"} 1`,

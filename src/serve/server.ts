@@ -7,7 +7,8 @@
  * fragment; names in its header come from our own tables, and the server names the file.
  *
  * Everything is bounded: heads by Node's parser, bodies one by one (answers.ts) and together (bodies.ts), time by
- * SLOWEST_MS, connections by MOST_CONNECTIONS (connections.ts).
+ * SLOWEST_MS, connections by MOST_CONNECTIONS (connections.ts), requests by MOST_REQUESTS, and what waits for delivery
+ * (room.ts). Beyond these limits a sender gets 429 with the time after which it may try again.
  */
 import { type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
 import * as http from 'node:http';
@@ -37,7 +38,7 @@ import { clientOf, doorFor, isLoopback, type Names, type Rates, ratesOf } from '
 import { type Inbox, openInbox } from './fragment-writer.ts';
 import { attributesOf, formOf, intakeOf, type RequestFacts } from './intake.ts';
 import { createMetrics, type Metrics, type Route } from './metrics.ts';
-import { Room } from './room.ts';
+import { Room, type RoomLimits } from './room.ts';
 import type { Token } from './token.ts';
 
 export interface EventServerOptions {
@@ -61,6 +62,10 @@ export interface EventServerOptions {
   isDelivering(): boolean;
   /** The time in which a request must arrive. */
   slowestMs?: number;
+  /** What may wait for delivery. The defaults apply without it. */
+  room?: Partial<RoomLimits>;
+  /** The number of requests that may be without an answer. */
+  mostRequests?: number;
 }
 
 export interface Tls {
@@ -77,6 +82,8 @@ export interface EventServer {
   close(): Promise<void>;
 }
 
+/** A connection may send requests without waiting for answers. */
+const MOST_REQUESTS = 2 * MOST_CONNECTIONS;
 const SLOWEST_MS = 6_000;
 const REFRESH_MS = 1_000;
 
@@ -171,13 +178,8 @@ class EventRequests {
     this.#breachOf = doorFor(names);
     this.#rates = ratesOf(requestsPerSecond || Number.POSITIVE_INFINITY);
     this.#variables = travellingFrom(options.env);
-    this.room = new Room(stateFolder);
-    this.#inbox = openInbox({
-      stateFolder,
-      nonce: randomBytes(16).toString('hex'),
-      fsync,
-      senders: () => this.connections.count,
-    });
+    this.room = new Room(stateFolder, options.room);
+    this.#inbox = openInbox({ stateFolder, nonce: randomBytes(16).toString('hex'), fsync });
   }
 
   async drain(withinMs: number): Promise<void> {
@@ -283,6 +285,7 @@ class EventRequests {
     if (full !== undefined) return tooMuch('room', full, 5);
     const declaredBytes = Number(headers['content-length'] ?? 0);
     if (declaredBytes > mostBytesOf(route)) return tooLarge(route);
+    if (this.#underWay > (this.#options.mostRequests ?? MOST_REQUESTS)) return refusals.requests;
     if (!this.#bodies.hasRoomFor(declaredBytes)) return refusals.bodies;
     return packingOf(headers['content-encoding']) === undefined ? refusals.encoding : undefined;
   }
@@ -340,6 +343,7 @@ class EventRequests {
       connections: this.connections.count,
       heldBytes: this.#bodies.heldBytes,
       waiting: this.room.waiting,
+      waitingBytes: this.room.waitingBytes,
       delivering: this.#options.isDelivering(),
     });
   }
