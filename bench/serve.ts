@@ -3,22 +3,30 @@
  * clients on kept connections, beside a bare node:http server that reads and discards the same bodies. The real program
  * serves and delivers meanwhile, in a second thread, to a sink.
  *
- *     node scripts/bench.mjs serve [--requests 4000] [--slices 12] [--events 0] [--gate]
+ *     node scripts/bench.mjs serve [--requests 4000] [--slices 12] [--events 0] [--crowd 20] [--gate]
  *
  * Slices alternate in random order, after 10,000 requests to each that are not counted. CPU is the time of the thread
  * that answers, from /proc. The throughput is measured by wall time, and is meaningful only if the machine has a core
  * for each side. `--events 1000000` sends this number of events afterwards and watches the memory; a client waits when
  * the server asks for it.
  *
- * `--gate`: exits 1 when the ratio of CPU falls below the gate in each of three runs.
+ * Afterwards, 1,000 connections send 5,000 events a second for the seconds of `--crowd` (default 20, 12 with `--gate`),
+ * to the discarding server, to a `floor` that also writes each event into a file before it answers, to the program, and
+ * to the discarding server again. This prints how long the acknowledgements took, the memory of the program with all
+ * threads, how often senders had to wait, and how many acknowledged events are neither in the inbox nor in a journal
+ * when the program was killed. `--crowd 600` is the long form.
+ *
+ * `--gate`: exits 1 when the ratio of CPU falls below the gate in each of three runs, or a gate of the crowd is missed
+ * in each of two.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { type CrowdJob, type CrowdResult, crowd, lostOf, opened } from './parts/crowd.ts';
 import { judged, median, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
 import { receive } from './parts/way.ts';
 
@@ -28,13 +36,20 @@ const BAR = 0.5;
 const GATE = 0.33;
 const P99_MS = 5;
 const TICKS_PER_SECOND = 100;
+const CROWD = { connections: 1_000, perSecond: 5_000, warmSeconds: 3, bodyBytes: BODY_BYTES };
+const CROWD_P99 = { bar: 2, gate: 8 };
+const CROWD_MB = { bar: 256, gate: 300 };
+/** The largest of the last quarter beside the largest of the second. A short run is not long enough to judge. */
+const CROWD_GROWTH = { bar: 1.1, gate: 1.25, leastSeconds: 60 };
 /** Runs until all code is compiled, because a server runs for months. */
 const WARM_REQUESTS = 10_000;
 
 const [role] = process.argv.slice(2);
 if (role === 'bare') bare();
 else if (role === 'sink') receive();
+else if (role === 'floor') floor(process.argv[3] ?? '');
 else if (role === 'client') client();
+else if (role === 'crowd') process.on('message', async job => process.send?.(await crowd(job as CrowdJob)));
 else process.exitCode = await onStage(stage => main(stage, process.argv.slice(2)));
 
 interface Slice {
@@ -66,15 +81,24 @@ interface Side {
 
 async function main(stage: Stage, words: readonly string[]): Promise<number> {
   const isGate = words.includes('--gate');
+  const isCpuMet = await sixteen(stage, words, isGate);
+  const seconds = numberAfter(words, '--crowd', isGate ? 12 : 20);
+  for (let attempt = 1; attempt <= (isGate ? 2 : 1); attempt += 1)
+    if (await thousand(stage, seconds, attempt)) return isCpuMet ? 0 : 1;
+  return isGate ? 1 : 0;
+}
+
+/** The comparison with 16 clients. Returns false if the gate was missed. */
+async function sixteen(stage: Stage, words: readonly string[], isGate: boolean): Promise<boolean> {
   const requests = numberAfter(words, '--requests', isGate ? 2_000 : 4_000);
   const slices = numberAfter(words, '--slices', isGate ? 8 : 12);
   const events = numberAfter(words, '--events', 0);
   console.log(`${setting()}, ${CLIENTS} clients, ${BODY_BYTES / 1000} KB, ${slices} slices of ${requests} requests`);
   const sender = stage.start('client');
   const sink = await heard<string>(stage.start('sink'));
-  const { side: served, program } = await startProgram(stage, sink);
+  const { side: served, program } = await startProgram(stage.place, sink);
+  const bareServer = stage.start('bare');
   try {
-    const bareServer = stage.start('bare');
     const plain = sideOf(await heard<string>(bareServer), 'none', bareServer.pid ?? 0);
     for (let warm = 0; warm < WARM_REQUESTS; warm += requests)
       for (const side of [plain, served]) await measure(sender, side, requests, false);
@@ -87,16 +111,116 @@ async function main(stage: Stage, words: readonly string[]): Promise<number> {
       }
       const ratio = report(plain, served, requests);
       if (!isGate) break;
-      if (ratio >= GATE) return 0;
-      if (attempt === 3) return 1;
+      if (ratio >= GATE) return true;
+      if (attempt === 3) return false;
     }
     if (events > 0) await soak(sender, served, events, requests);
-    return 0;
+    return true;
   } finally {
     // The server writes until it ends, into folders that are removed next.
-    const isOver = new Promise(resolve => program.once('exit', resolve));
-    if (program.exitCode === null && program.kill('SIGTERM')) await isOver;
+    await ended(program, 'SIGTERM');
+    for (const child of [sender, bareServer]) child.kill();
   }
+}
+
+/** The load of a thousand connections. Returns false if a gate was missed. */
+async function thousand(stage: Stage, seconds: number, attempt: number): Promise<boolean> {
+  const place = join(stage.place, `crowd-${attempt}`);
+  const sender = stage.start('crowd');
+  let job = 0;
+  const load = (url: string, token: string, forSeconds: number): Promise<CrowdResult> => {
+    job += 1;
+    const ledger = join(stage.place, `ledger-${job}`);
+    sender.send({ ...CROWD, url, token, seconds: forSeconds, job, ledger } satisfies CrowdJob);
+    return heard<CrowdResult>(sender);
+  };
+  const others = Math.min(60, Math.max(CROWD.warmSeconds + 3, Math.floor(seconds / 4)));
+  const beside = async (role: string): Promise<CrowdResult> => {
+    const child = stage.start(role);
+    const found = await load(await heard<string>(child), 'none', others);
+    await ended(child, 'SIGKILL');
+    return found;
+  };
+  const bares = [await beside('bare')];
+  const floors = await beside('floor');
+  const { side: served, program } = await startProgram(place, await heard<string>(stage.start('sink')));
+  const seenMb: number[] = [];
+  const watch = setInterval(() => seenMb.push(memoryMb(served.pid)), 500);
+  const found = await load(served.url, served.token, seconds).finally(() => clearInterval(watch));
+  await ended(program, 'SIGKILL');
+  const lost = lostOf({ job, ledger: join(stage.place, `ledger-${job}`) }, filesIn(join(place, '.local', 'state')));
+  bares.push(await beside('bare'));
+  sender.kill();
+  return reportCrowd({ bares, floors, found, seenMb, lost, seconds });
+}
+
+interface Crowd {
+  bares: readonly CrowdResult[];
+  floors: CrowdResult;
+  found: CrowdResult;
+  seenMb: readonly number[];
+  lost: number;
+  seconds: number;
+}
+
+function reportCrowd({ bares, floors, found, seenMb, lost, seconds }: Crowd): boolean {
+  const { connections, perSecond } = CROWD;
+  console.log(`\n${connections} connections, ${perSecond} events a second, ${seconds} seconds`);
+  for (const [name, { p50Ms, p99Ms, acknowledged, waited, unanswered, failed, cpuShare }] of [
+    ['bare', bares[0] as CrowdResult],
+    ['floor', floors],
+    ['serve', found],
+    ['bare', bares[1] as CrowdResult],
+  ] as const)
+    console.log(
+      `${name.padEnd(6)} p50 ${p50Ms.toFixed(2).padStart(7)} ms, p99 ${p99Ms.toFixed(2).padStart(7)} ms, ${acknowledged} acknowledged, ` +
+        `${waited} had to wait, ${unanswered} without an answer, ${failed.length} failed; the client used ${(cpuShare * 100).toFixed(0)} % of a core`,
+    );
+  for (const answer of found.failed.slice(0, 3)) console.log(JSON.stringify(answer));
+  const bareMs = bares.reduce((all, { p99Ms }) => all + p99Ms, 0) / bares.length;
+  const ratio = found.p99Ms / bareMs;
+  console.log(
+    judged('p99 of the crowd', ratio, [
+      { name: 'gate', most: CROWD_P99.gate },
+      { name: 'bar', most: CROWD_P99.bar },
+    ]),
+  );
+  console.log(judged('p99 of the floor', floors.p99Ms / bareMs, [{ name: 'bar', most: CROWD_P99.bar }]));
+  const quarter = Math.floor(seenMb.length / 4);
+  const mostMb = Math.max(...seenMb);
+  const growth = Math.max(...seenMb.slice(-quarter)) / Math.max(...seenMb.slice(quarter, 2 * quarter));
+  const verdict = mostMb <= CROWD_MB.gate ? `gate <= ${CROWD_MB.gate} met` : `gate <= ${CROWD_MB.gate} missed`;
+  const over = Array.from({ length: 8 }, (_, i) => Math.round(seenMb[Math.floor((seenMb.length * i) / 8)] ?? 0));
+  console.log(
+    `${'memory of the crowd, all threads'.padEnd(46)} ${mostMb.toFixed(0).padStart(7)}   MB, ${verdict}, bar < ${CROWD_MB.bar} ${mostMb < CROWD_MB.bar ? 'met' : 'missed'}; over time ${over.join(', ')}`,
+  );
+  const isLong = seconds >= CROWD_GROWTH.leastSeconds;
+  if (isLong)
+    console.log(
+      judged('memory, last quarter beside the second', growth, [
+        { name: 'gate', most: CROWD_GROWTH.gate },
+        { name: 'bar', most: CROWD_GROWTH.bar },
+      ]),
+    );
+  console.log(
+    `${'acknowledged events that are lost'.padEnd(46)} ${String(lost).padStart(7)}   gate 0 ${lost === 0 ? 'met' : 'missed'}`,
+  );
+  const isFlat = !isLong || growth <= CROWD_GROWTH.gate;
+  return found.failed.length + lost === 0 && ratio <= CROWD_P99.gate && mostMb <= CROWD_MB.gate && isFlat;
+}
+
+/** All files below a folder, one after another. */
+function* filesIn(folder: string): Generator<Buffer> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* filesIn(path);
+    else if (entry.isFile()) yield readFileSync(path);
+  }
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const isOver = new Promise(resolve => child.once('exit', resolve));
+  if (child.exitCode === null && child.signalCode === null && child.kill(signal)) await isOver;
 }
 
 async function measure(sender: ChildProcess, side: Side, requests: number, counts: boolean): Promise<Sent> {
@@ -162,7 +286,7 @@ async function soak(sender: ChildProcess, served: Side, events: number, requests
   );
 }
 
-async function startProgram({ place }: Stage, sink: string): Promise<{ side: Side; program: ChildProcess }> {
+async function startProgram(place: string, sink: string): Promise<{ side: Side; program: ChildProcess }> {
   const config = join(place, '.config', 'otel-hooks');
   mkdirSync(config, { recursive: true });
   writeFileSync(join(config, 'config.json'), JSON.stringify({ provider: 'otlp', otlp: { endpoint: sink } }));
@@ -217,6 +341,25 @@ function bare(): void {
   server.listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
 }
 
+/** What every server must do that confirms only what is in a file. */
+function floor(place: string): void {
+  const folder = join(place, 'floor');
+  mkdirSync(folder, { recursive: true });
+  let count = 0;
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', part => parts.push(part));
+    request.on('end', () => {
+      count += 1;
+      const file = openSync(join(folder, String(count)), 'wx', 0o600);
+      writeSync(file, Buffer.concat(parts));
+      closeSync(file);
+      response.writeHead(200, { 'content-length': 0 }).end();
+    });
+  });
+  server.listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+}
+
 /** Requests as bytes over bare connections: the client costs little beside the measured server. */
 function client(): void {
   process.on('message', async ({ url, token, requests, from }: Slice) => {
@@ -249,15 +392,6 @@ function client(): void {
     latencies.sort((a, b) => a - b);
     const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
     process.send?.({ wallMs, p50Ms: at(0.5), p99Ms: at(0.99), waited } satisfies Sent);
-  });
-}
-
-function opened(url: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-    socket.once('connect', () => resolve(socket));
-    socket.once('error', reject);
   });
 }
 
