@@ -97,7 +97,7 @@ function areOurs(stateFolder: string, inbox: string): boolean {
   return true;
 }
 
-/** Creates a file under a name that no other process can have. */
+/** Creates a file under a name that no other process can have. A large payload is read back (`copyLarge`). */
 function newFragment(inbox: string, boot: string): { fd: number; unique: string } {
   const { pid, ppid } = process;
   const uptime = firstWord('/proc/uptime');
@@ -105,7 +105,7 @@ function newFragment(inbox: string, boot: string): { fd: number; unique: string 
   for (let attempt = 0; ; attempt++) {
     const unique = random || `${ppid}.${process.hrtime.bigint()}.${attempt}`;
     try {
-      return { fd: openSync(`${inbox}/${fragmentName(boot, uptime, pid, unique)}`, 'wx', 0o600), unique };
+      return { fd: openSync(`${inbox}/${fragmentName(boot, uptime, pid, unique)}`, 'wx+', 0o600), unique };
     } catch (error) {
       if (attempt === 9 || codeOf(error) !== 'EEXIST') throw error;
     }
@@ -145,7 +145,7 @@ function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trail
       return;
     }
     if (filled === limit) {
-      copyLarge(fd, buffer.subarray(0, filled), fields.tool ? start : -1, trailer, stateFolder);
+      copyLarge(fd, buffer, limit, fields.tool ? start : -1, trailer, stateFolder);
       return;
     }
     input ||= unblockedStdin();

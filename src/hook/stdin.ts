@@ -7,10 +7,8 @@ import { maxFragmentBytes } from './fragment.ts';
 import { noteProblem, surviveFileSizeLimit, writeAll } from './state-files.ts';
 
 const patienceMs = 5_000;
-/** A payload up to this size can be recognized as complete. Each 4 KB that are used for the first time cost a page fault. */
-const largeBufferBytes = 512 * 1024;
-/** What a pipe holds: while this process writes a block, the agent fills the pipe again. */
-const blockBytes = 64 * 1024;
+/** A large payload up to this size can be recognized as complete although the pipe stays open. */
+const mostCheckedBytes = 512 * 1024;
 /** A write of fewer bytes would cost more than it gains. */
 const leastWriteBytes = 16 * 1024;
 /** One costs 5 us. A sleep takes 70 us or more, and the agent sleeps too when it finds its pipe full. */
@@ -65,51 +63,53 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
 }
 
 /**
- * Continues after the first buffer is full. Blocks are written as they arrive, so memory does not grow with the payload,
- * and the agent fills the pipe meanwhile. If the payload exceeds the limit, its rest is not read: the file has no trailer
- * and is too large, and deliver counts it. `start`: the start of the payload if one JSON object is enough; otherwise -1.
+ * Continues after the buffer is full: `limit` bytes, with room for the trailer behind them. Bytes are written as they
+ * arrive, so memory does not grow with the payload, no new memory is touched, and the agent fills the pipe meanwhile. If
+ * the payload exceeds the limit, its rest is not read: the file has no trailer and is too large, and deliver counts it.
+ * `start`: the start of the payload if one JSON object is enough; otherwise -1.
  */
-export function copyLarge(fd: number, first: Buffer, start: number, trailer: string, stateFolder: string): void {
+export function copyLarge(
+  fd: number,
+  buffer: Buffer,
+  limit: number,
+  start: number,
+  trailer: string,
+  stateFolder: string,
+): void {
   surviveFileSizeLimit();
   const input = unblockedStdin();
-  const buffer = Buffer.allocUnsafeSlow(largeBufferBytes);
-  let filled = first.copy(buffer);
-  // The bytes of the buffer before this place are in the file.
+  let filled = limit;
   let written = 0;
-  let totalBytes = 0;
-  let isFromStart = start >= 0;
   const write = (): void => {
-    writeAll(fd, buffer.subarray(written, filled), filled - written);
-    totalBytes += filled - written;
-    written = filled;
+    writeAll(fd, buffer, filled);
+    written += filled;
+    filled = 0;
   };
   for (;;) {
+    // A pipe gives at most 64 KB. A read of less leaves room for the next one.
+    if (filled > limit / 2) write();
+    if (written > maxFragmentBytes) return;
     let size: number;
     try {
-      size = readSync(input, buffer, filled, buffer.length - filled, null);
+      size = readSync(input, buffer, filled, limit - filled, null);
     } catch (error) {
-      if (filled - written >= leastWriteBytes) write();
-      size = readPatiently(error, input, buffer, filled, stateFolder);
+      if (filled >= leastWriteBytes) write();
+      size = readPatiently(error, input, buffer.subarray(0, limit), filled, stateFolder);
     }
     filled += size;
-    if (size === 0 || (isFromStart && endsInBrace(buffer, filled) && isJson(buffer, start, filled))) break;
-    if (filled - written < blockBytes && filled < buffer.length) continue;
+    if (size === 0) break;
+    if (start < 0 || written + filled > mostCheckedBytes || !endsInBrace(buffer, filled)) continue;
     write();
-    if (totalBytes > maxFragmentBytes) return;
-    // The next read has room for a whole block, except while the payload may still be recognized as complete.
-    if (buffer.length - filled < (isFromStart ? 1 : blockBytes)) {
-      filled = 0;
-      written = 0;
-      isFromStart = false;
-    }
-  }
-  if (filled + trailer.length > buffer.length) {
-    write();
-    filled = 0;
-    written = 0;
+    if (isJsonFrom(fd, start, written)) break;
   }
   filled += buffer.write(trailer, filled);
-  write();
+  writeAll(fd, buffer, filled);
+}
+
+/** The beginning of the payload is no longer in the buffer, but it is in the file. */
+function isJsonFrom(fd: number, start: number, end: number): boolean {
+  const bytes = Buffer.allocUnsafeSlow(end);
+  return readSync(fd, bytes, 0, end, 0) === end && isJson(bytes, start, end);
 }
 
 /** White space after the payload is ignored. */
