@@ -1,6 +1,6 @@
 /**
  * Completions for shells, generated from the table of commands. Each script contains commands, flags and fixed values.
- * It runs the program for values of this machine (sessions, destinations).
+ * It runs the program for values of this machine (sessions, destinations, keys of named destinations).
  */
 import { type Command, type Flag, globalFlags } from './command.ts';
 
@@ -29,7 +29,12 @@ interface Entry {
 const scripts: { readonly [S in Shell]: (table: readonly Entry[], lists: Candidates) => string } = { bash, zsh, fish };
 
 /** The source of a value's candidates: a list, files, folders, or a call of the program. */
-type Kind = { list: readonly string[] } | 'files' | 'folders' | { ask: 'sessions' | 'destinations' } | undefined;
+type Kind =
+  | { list: readonly string[] }
+  | 'files'
+  | 'folders'
+  | { ask: 'sessions' | 'destinations' | 'keys' }
+  | undefined;
 
 function kindOf(word: string | readonly string[], lists: Candidates): Kind {
   if (typeof word !== 'string') return { list: word };
@@ -37,6 +42,7 @@ function kindOf(word: string | readonly string[], lists: Candidates): Kind {
   if (list !== undefined) return { list };
   if (word === 'SESSION' || word === 'ID') return { ask: 'sessions' };
   if (word === 'DESTINATION') return { ask: 'destinations' };
+  if (word === 'KEY') return { ask: 'keys' };
   if (word === 'FILE' || word === 'PATH') return 'files';
   return word === 'DIR' || word === 'FOLDER' ? 'folders' : undefined;
 }

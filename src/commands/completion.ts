@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { agents } from '../agents/index.ts';
-import { keys } from '../config/schema.ts';
+import type { NamedDestination } from '../config/named-destinations.ts';
+import { commonMembers, keys, membersOf } from '../config/schema.ts';
 import { namesOf } from '../deliver/destination-names.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
+import { contentClasses } from '../event/content-classes.ts';
 import { recorded } from '../journal/journal-events.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { isTrial } from '../view/trial-sessions.ts';
@@ -18,7 +20,7 @@ export function run(words: Words, io: Io): number {
   const [shell, ...more] = words.rest;
   if (shell === undefined || more.length > 0 || !isShell(shell))
     throw new UsageError(`takes a shell: ${shells.join(', ')}`);
-  const lists: Candidates = { AGENT: agents.map(({ id }) => id), KEY: keys, SHELL: shells };
+  const lists: Candidates = { AGENT: agents.map(({ id }) => id), SHELL: shells };
   io.out(completionFor(shell, commands, lists));
   return 0;
 }
@@ -49,10 +51,21 @@ const PLAIN = /^[\w@+][\w.:@+-]{0,127}$/;
 
 function valuesOf(kind: string, store: Store | undefined, words: Words, io: Io): string[] {
   if (kind === 'sessions') return sessionsIn(store);
-  if (kind !== 'destinations') throw new UsageError(`--values takes destinations or sessions, not ${kind}`);
+  if (kind === 'keys') return keysWith(foldersOf(words, io).config.named);
+  if (kind !== 'destinations') throw new UsageError(`--values takes destinations, keys or sessions, not ${kind}`);
   const known = [...destinationsIn(store ?? noDocuments), ...configuredHere(words, io, foldersOf(words, io))];
   return [...namesOf([...new Map(known.map(each => [each.id, each])).values()]).values()];
 }
+
+/** All keys, and those of the named destinations of the configuration. */
+const keysWith = (named: readonly NamedDestination[]): string[] => [
+  ...keys,
+  ...named.flatMap(({ name, provider }) =>
+    [...membersOf(provider), ...Object.keys(commonMembers), ...Object.keys(contentClasses).map(of => `content.${of}`)]
+      .filter(member => member !== 'content')
+      .map(member => `destinations.${name}.${member}`),
+  ),
+];
 
 const noDocuments = { read: () => undefined, idsOf: () => [] };
 

@@ -27,6 +27,8 @@ export const commandsOfMachine: Command[] = [
     notes: [
       'set and unset change the configuration file of the user; comments, order and the rest of the file stay. A value is checked',
       'before it is written. Numbers, lists and tables are written as JSON.',
+      'The key of a named destination is destinations.NAME.MEMBER, such as destinations.team.endpoint or destinations.team.content.prompt;',
+      'destinations.NAME is the whole destination.',
       'A project may reduce and label the data that leaves. --trust shows each setting of its .otel-hooks.json that needs your consent, with',
       'real paths and hosts, and asks. The consent is for this text: after a change of the file you are asked again.',
     ],
@@ -104,8 +106,8 @@ export const commandsOfMachine: Command[] = [
       {
         name: '--values',
         value: 'KIND',
-        choices: ['destinations', 'sessions'],
-        summary: 'for the completions: print names of destinations or ids of sessions, one on each line',
+        choices: ['destinations', 'keys', 'sessions'],
+        summary: 'for the completions: print names of destinations, keys or ids of sessions, one on each line',
       },
     ],
     words: ['SHELL'],

@@ -104,3 +104,79 @@ it('the man page has every command and every flag', async () => {
     for (const flag of flags) expect(out).toContain(flag.name.replaceAll('-', '\\-'));
   }
 });
+
+const destinations = (): { [name: string]: { [member: string]: unknown } } => JSON.parse(text()).destinations;
+
+it('sets, reads and removes the members of a named destination', async () => {
+  const values: [string, string][] = [
+    ['team.endpoint', 'https://otel.corp.example'],
+    ['team.sampler_arg', '0.1'],
+    ['team.signals', '["traces", "logs"]'],
+    ['team.content.prompt', 'off'],
+    ['team.headers', '{"authorization": "Bearer a-long-secret-of-the-team"}'],
+    ['lab.eu.endpoint', 'http://127.0.0.1:4318'],
+  ];
+  for (const [member, value] of values)
+    expect(await set(`destinations.${member}`, value)).toMatchObject({ code: 0, err: '' });
+  expect(destinations()).toEqual({
+    team: {
+      endpoint: 'https://otel.corp.example',
+      sampler_arg: 0.1,
+      signals: ['traces', 'logs'],
+      content: { prompt: 'off' },
+      headers: { authorization: 'Bearer a-long-secret-of-the-team' },
+    },
+    'lab.eu': { endpoint: 'http://127.0.0.1:4318' },
+  });
+  const get = (key: string) => house.run('config', 'get', `destinations.${key}`);
+  expect(await get('team.endpoint')).toMatchObject({ code: 0, out: 'https://otel.corp.example\n' });
+  expect(await get('team.headers')).toMatchObject({ code: 0, out: 'authorization=***\n' });
+  expect(await get('team.content.prompt')).toMatchObject({ code: 0, out: 'off\n' });
+  expect(JSON.parse((await get('lab.eu')).out)).toEqual({ endpoint: 'http://127.0.0.1:4318' });
+  expect(await get('team.timeout_ms')).toMatchObject({ code: 1, err: expect.stringContaining('is not set') });
+  const { out } = await house.run('config', 'get', 'destinations.team.signals', '--json');
+  expect(JSON.parse(out)).toMatchObject({ value: ['traces', 'logs'], origin: 'global file' });
+  expect((await house.run('config', 'unset', 'destinations.team.content.prompt')).code).toBe(0);
+  expect((await house.run('config', 'unset', 'destinations.team.signals')).code).toBe(0);
+  expect(Object.keys(destinations().team ?? {})).not.toContain('signals');
+  expect((await house.run('config', 'unset', 'destinations.team')).code).toBe(0);
+  expect(Object.keys(destinations())).toEqual(['lab.eu']);
+});
+
+it('sets a whole destination, shows no secret, and says that a project has another one', async () => {
+  const { out, code } = await set(
+    'destinations.llm',
+    '{"provider": "langfuse", "public_key": "pk", "secret_key": "a-long-secret-of-langfuse"}',
+  );
+  expect([code, out]).toEqual([0, expect.stringContaining('destinations.llm = {"provider":"langfuse"')]);
+  expect(out).not.toContain('a-long-secret');
+  expect((await set('destinations.llm.secret_key', 'another-long-secret-of-langfuse')).out).not.toContain(
+    'another-long',
+  );
+  expect(destinations().llm?.secret_key).toBe('another-long-secret-of-langfuse');
+});
+
+it.each([
+  ['destinations.team.endpont', 'http://a:4318', 'did you mean endpoint?'],
+  ['destinations.team.endpoint', 'nowhere', 'destinations.team.endpoint'],
+  ['destinations.team.public_key', 'pk', 'is no setting of a destination with the provider otlp'],
+  ['destinations.team.content.promt', 'off', 'did you mean prompt?'],
+  ['destinations.team.sampler_arg', '7', 'destinations.team.sampler_arg'],
+  ['destinations.langfuse.endpoint', 'http://a:4318', 'which is a provider'],
+  ['destinations.Team.endpoint', 'http://a:4318', 'lower-case letters'],
+  ['destinations.team', 'x', 'is not an object'],
+])('set %s %s is refused', async (key, value, why) => {
+  expect(await set(key, value)).toMatchObject({ code: 2, err: expect.stringContaining(why) });
+  expect(existsSync(house.configFile)).toBe(false);
+});
+
+it('does not remove a member that others need', async () => {
+  await set('destinations.llm.provider', 'langfuse');
+  await set('destinations.llm.public_key', 'pk');
+  const before = text();
+  expect(await house.run('config', 'unset', 'destinations.llm.provider')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('destinations.llm.public_key is no setting'),
+  });
+  expect(text()).toBe(before);
+});

@@ -13,7 +13,10 @@ let house: House;
 let bin: string;
 beforeAll(async () => {
   house = newHouse();
-  house.configure({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:9' } });
+  house.configure({
+    ...{ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:9' } },
+    destinations: { team: { endpoint: 'http://127.0.0.1:9/team' } },
+  });
   house.hooked('5e5510-a', 'SessionStart', 'SessionEnd');
   house.hooked('$(touch expanded)', 'SessionStart', 'SessionEnd');
   await house.run('deliver', '--wait', '300ms');
@@ -71,6 +74,7 @@ const cases: [line: string, some: string[], notThese: string[]][] = [
   ['otel-hooks destinations drop ', ['otlp-127.0.0.1:9'], ['redirect']],
   ['otel-hooks erase ', ['5e5510-a'], ['--yes']],
   ['otel-hooks config set otlp.end', ['otlp.endpoint'], ['provider']],
+  ['otel-hooks config set destinations.team.end', ['destinations.team.endpoint'], ['otlp.endpoint']],
   ['otel-hooks completion ', ['bash', 'zsh', 'fish'], []],
   ['otel-hooks validate comp', ['completion.bash'], ['validate']],
 ];
