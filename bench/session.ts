@@ -9,9 +9,10 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { destinationsIn } from '../src/deliver/known-destinations.ts';
 import { computeRound } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
-import { destinationOf, fragmentOf, hooksOf, ROUND, worldIn } from './parts/sessions.ts';
+import { fragmentOf, hooksOf, ROUND, worldIn } from './parts/sessions.ts';
 import {
   answer,
   ask,
@@ -111,7 +112,7 @@ function work(): void {
 function begin(name: string, url: string): Life {
   const state = join(folder, name);
   const store = openStore({ folder: state, access: 'own' });
-  const { ship, flush, close } = shipping(store, [destinationOf({ url, gzip: false, metrics: true })]);
+  const { ship, flush, close } = shipping(store, () => destinationsIn(store));
   const hooks = hooksOf(name, 500);
   return {
     async live(events) {

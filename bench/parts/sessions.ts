@@ -66,15 +66,20 @@ export function destinationOf({ url, gzip, metrics }: { url: string; gzip: boole
 /** Fragments of four sessions at once, in the inbox of a state folder. */
 export function writeFragments(state: string, count: number, sizeBytes: number): string {
   const inbox = join(state, 'inbox');
-  mkdirSync(inbox, { recursive: true, mode: 0o700 });
   const sessions = Array.from({ length: 4 }, (_, i) => hooksOf(`drain-${i}`, sizeBytes));
+  writeInto(inbox, count, i => fragmentOf(sessions[i % 4]?.next().value, undefined));
+  return inbox;
+}
+
+/** Writes fragments into an inbox, as hooks do. */
+export function writeInto(inbox: string, count: number, next: (i: number) => Fragment): void {
+  mkdirSync(inbox, { recursive: true, mode: 0o700 });
   for (let i = 0; i < count; i++) {
-    const { payload, header } = fragmentOf(sessions[i % 4]?.next().value, undefined);
+    const { payload, header } = next(i);
     const unique = `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
     const file = `0000abcd-${(1_000 + i / 100).toFixed(2)}-${1_000 + i}-${unique}`;
     writeFileSync(join(inbox, file), encodeFragment(unique, header, payload), { mode: 0o600 });
   }
-  return inbox;
 }
 
 interface Hook {

@@ -26,7 +26,7 @@ export interface Shipping {
   close(): void;
 }
 
-export function shipping(store: Store, destinations: readonly Destination[]): Shipping {
+export function shipping(store: Store, destinations: () => readonly Destination[]): Shipping {
   const http = createHttpTransport();
   const shipper = createShipper({
     store: {
@@ -34,7 +34,7 @@ export function shipping(store: Store, destinations: readonly Destination[]): Sh
       body: (id, name) => store.body(id, name),
       standing: () => store.read(documents.ship) ?? noStanding,
     },
-    destinations: () => destinations,
+    destinations,
     transports: { otlp: http.send },
     commit: outcome => store.commit(roundOfOutcome(outcome)),
     clock: Date.now,

@@ -25,6 +25,7 @@
  */
 import { type Event, type Facts, factsOf, SETTLED, TOTALS } from '../event/event.ts';
 import { own } from '../lib/read.ts';
+import { msOf } from '../lib/timestamp.ts';
 import { amend } from './amendments.ts';
 import { closeEnded } from './closing.ts';
 import { type At, clockOf, odd, opensWork } from './current-event.ts';
@@ -52,7 +53,7 @@ export const REPOSITORY = 'vendor.otel-hooks.Repository';
 export function step(state: FoldState, event: Event, isRecorded = true): Finished {
   const out: Finished = { spans: [], records: [], oddities: {} };
   const facts: Partial<Facts> = factsOf(event) ?? {};
-  const atMs = Date.parse(event.timestamp);
+  const atMs = msOf(event.timestamp);
   if (Number.isNaN(atMs)) {
     odd(out, 'no_time');
     return out;

@@ -20,6 +20,7 @@ import {
   type ModelCall,
   type Risk,
 } from '../event/event.ts';
+import { msOf, timestampOf } from '../lib/timestamp.ts';
 import { ALTERNATIONS, type Swing, swung } from './alternation.ts';
 import type { Begun as BegunCompaction } from './compactions.ts';
 import { levelOf } from './risk/risk.ts';
@@ -196,7 +197,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
     event,
     facts,
     alike,
-    atMs: Date.parse(event.timestamp),
+    atMs: msOf(event.timestamp),
     session: event.session_id,
     settings,
   };
@@ -296,7 +297,7 @@ function againLate(at: At, call: string, like: string, name: string | undefined,
   const noted = again(at, like, name, ms);
   if (noted.length === 0) return noted;
   begun.isAgain = true;
-  const from = { id, timestamp: new Date(ms).toISOString() };
+  const from = { id, timestamp: timestampOf(ms) };
   return noted.map(each => ({ ...each, from, facts: { call, turn } }));
 }
 

@@ -20,6 +20,7 @@ import {
 } from '../event/event.ts';
 import { hexDigest, keyedHash } from '../lib/hash.ts';
 import { fieldsOf, isFields } from '../lib/read.ts';
+import { timestampOf } from '../lib/timestamp.ts';
 import { turnNamed } from '../receive/foreign.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { ForeignReading } from '../standards/foreign-event.ts';
@@ -52,7 +53,7 @@ export function conclude(state: SessionState, body: Body, key: string, atMs: num
     spec_version: SPEC_VERSION,
     event_id: eventId(state, state.session, body.event_type, key),
     event_type: body.event_type,
-    timestamp: new Date(atMs).toISOString(),
+    timestamp: timestampOf(atMs),
     source: { tool: state.agent },
     session_id: state.session,
     actor: { type: 'system' },
@@ -123,7 +124,7 @@ export function identify(
     spec_version: SPEC_VERSION,
     event_id: id,
     event_type: body.event_type,
-    timestamp: new Date(atMs ?? at.atMs).toISOString(),
+    timestamp: timestampOf(atMs ?? at.atMs),
     source: version === undefined ? { tool: state.agent } : { tool: state.agent, version },
     session_id: session,
     parent_session_id: subagent === undefined ? undefined : state.session,

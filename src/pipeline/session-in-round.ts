@@ -24,6 +24,7 @@ import { boundId, eventId, idElsewhere, idsIn, seenBy, shortOf } from '../identi
 import { amend, type Circumstances, conclude, hashOf, identify } from '../identify/identify.ts';
 import { watched } from '../identify/watch-notes.ts';
 import { own } from '../lib/read.ts';
+import { msOf } from '../lib/timestamp.ts';
 import { sentBefore } from '../python/sent-before.ts';
 import { HOOKS, isReportedByAnother, isReportedByStandard, nameTurn } from '../receive/foreign.ts';
 import type { EventSource } from '../receive/receive.ts';
@@ -238,14 +239,14 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
 
   private append(event: Event): void {
     const { context } = this;
-    const isRecorded = context.recordsSinceMs === undefined || Date.parse(event.timestamp) >= context.recordsSinceMs;
+    const isRecorded = context.recordsSinceMs === undefined || msOf(event.timestamp) >= context.recordsSinceMs;
     // The fold comes first: if it cannot process an event, the event must not get into the journal, where every later
     // fold would fail on it.
     this.fold(event, isRecorded);
     this.lines += `${JSON.stringify(event)}\n`;
     this.count += 1;
     if (context.settles === 'never waiting' || (this.agent !== undefined && this.transcript === undefined))
-      this.settleUnread(Date.parse(event.timestamp));
+      this.settleUnread(msOf(event.timestamp));
   }
 
   /** Folds an event of a journal. No event is derived here, because the journal has the derived events too. */

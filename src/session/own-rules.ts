@@ -6,6 +6,7 @@ import type { JudgedAction } from '../enrich/risk/subjects.ts';
 import { newWork } from '../enrich/risk/work.ts';
 import type { Risk } from '../event/event.ts';
 import type { Judge } from '../identify/enrichers.ts';
+import { canonicalJson } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
 import { re2 } from './re2.ts';
@@ -42,14 +43,19 @@ const MOST_JUDGED = 500;
 /** The default rules, compiled at first use. */
 const shipped: readonly RuleSet[] = [];
 
+/**
+ * The same text for the same action. The sorted JSON of the input is computed anyway, because the input is also compared
+ * and hashed.
+ */
 function likeness({ action: { name, input }, cwd, mode, server }: JudgedAction): string | undefined {
   if (!isBrief(input)) return undefined;
-  const key = JSON.stringify([name, input, cwd, mode, server]);
+  const key = `${JSON.stringify([name, cwd, mode, server])}${canonicalJson(input)}`;
   return key.length > 8_000 ? undefined : key;
 }
 
 /** Returns true if the action is so small that a lookup costs less than a judgement. Stops as soon as it is larger. */
 function isBrief(input: unknown): boolean {
+  if (typeof input !== 'object' || input === null) return false;
   const waiting: unknown[] = [input];
   let characters = 0;
   for (let at = 0; at < waiting.length; at += 1) {
@@ -65,7 +71,8 @@ function isBrief(input: unknown): boolean {
   return true;
 }
 
-const MOST_PARTS = 256;
+/** Fewer parts than the levels that the sorted JSON tells apart, so that different inputs have different texts. */
+const MOST_PARTS = 60;
 
 /**
  * Compiled settings. They come with the state of each session in every round, and compiling is slow. A cache by value.

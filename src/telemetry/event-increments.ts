@@ -11,6 +11,7 @@ import {
   factsOf,
   isVendor,
 } from '../event/event.ts';
+import { msOf } from '../lib/timestamp.ts';
 import { actionOnMetrics, decided } from './action-names.ts';
 import { OTHER } from './cardinality.ts';
 import { errorClassOf } from './error-classes.ts';
@@ -39,7 +40,7 @@ function gaugesOf(
 ): Increment[] {
   const ofModel: Plain = modelOnMetrics(model);
   const all: Increment[] = [];
-  const measuredMs = Date.parse(event.timestamp);
+  const measuredMs = msOf(event.timestamp);
   const add = (metric: MetricId, attributes: Plain, value: number) =>
     all.push({ metric, attributes, value, measuredMs });
   if (cost !== undefined) add('sessionCost', ofModel, cost);

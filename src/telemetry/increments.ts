@@ -8,6 +8,7 @@ import type {
   TraceKey,
 } from '../assemble/finished.ts';
 import { type Event, factsOf } from '../event/event.ts';
+import { msOf } from '../lib/timestamp.ts';
 import { fromEvent } from './event-increments.ts';
 import { development, type MetricId, ours } from './names.ts';
 import type { Plain } from './resource.ts';
@@ -84,7 +85,7 @@ export function incrementsOf(
   };
   for (const event of events) {
     const record = contexts.get(event);
-    const place = record && { trace: record.trace, span: record.span, ms: Date.parse(event.timestamp) };
+    const place = record && { trace: record.trace, span: record.span, ms: msOf(event.timestamp) };
     const facts = factsOf(event);
     const about = {
       tool: facts?.tool,

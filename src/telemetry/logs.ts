@@ -17,6 +17,7 @@ import {
   metadataOf,
   modelOf,
 } from '../event/event.ts';
+import { msOf } from '../lib/timestamp.ts';
 import type { InParts } from './clean.ts';
 import { contentAttributes, contentValues, metadataAttributes, userAttributes } from './content.ts';
 import { subMillisecondNanos } from './ids.ts';
@@ -82,7 +83,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const { event } = record;
   const facts: Partial<Facts> = factsOf(event) ?? {};
   const level = levelOf(event, facts);
-  const ms = Date.parse(event.timestamp);
+  const ms = msOf(event.timestamp);
   const seconds = Math.floor(ms / 1000);
   const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
   const isException = record.as === 'exception';
