@@ -10,7 +10,8 @@
  *
  * The sides and the receiver are separate processes, so that no side pays for the other's heap or compiles its code.
  * `all in` begins with fragments in the inbox (read, recognize, redact, identify, judge, fold, commit) and ends with the
- * same acknowledged bodies.
+ * same acknowledged bodies: in a process that has compiled its code, and by the command `otel-hooks deliver` from the
+ * start of its process to its end, with gzip and metrics as by default.
  *
  * Repeats alternate in random order after one that is not counted; medians are compared. Compression is off on all
  * sides; what gzip (level 1) adds, and what metrics add, is printed apart.
@@ -21,8 +22,9 @@
  * because other work on the machine can only make it look worse.
  */
 
+import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type Context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -42,7 +44,7 @@ import { computeRound } from '../src/pipeline/round.ts';
 import type { SessionOutput } from '../src/pipeline/session-in-round.ts';
 import type { SessionState } from '../src/session/session-state.ts';
 import { changeOf } from '../src/store/document.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore, type Store } from '../src/store/store.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
 import { readableRecordOf, readableSpanOf } from '../test/otlp.ts';
 import { destinationOf, fragmentOf, hooksOf, pinned, ROUND, START_MS, worldIn, writeInto } from './parts/sessions.ts';
@@ -79,7 +81,7 @@ type Job =
   | { kind: 'serializers' }
   | { kind: 'sdk'; url: string; isReady: boolean }
   | { kind: 'deliver'; url: string; gzip: boolean; metrics: boolean }
-  | { kind: 'all in'; url: string };
+  | { kind: 'all in'; url: string; isCommand: boolean };
 
 const [role, folder = ''] = process.argv.slice(2);
 if (role === 'receiver') receive();
@@ -99,13 +101,16 @@ async function main({ start }: Stage, words: readonly string[]): Promise<number>
   await ask<Job>(ours, { kind: 'prepare' });
   const serializers = run(bare, { kind: 'serializers' });
   const deliver = run(ours, { kind: 'deliver', url, gzip: false, metrics: false });
-  const allIn = run(ours, { kind: 'all in', url });
+  const allIn = {
+    'all in': run(ours, { kind: 'all in', url, isCommand: false }),
+    'all in, the command': run(ours, { kind: 'all in', url, isCommand: true }),
+  };
   if (!isGate) {
     print(
       await alternate(repeats, {
         serializers,
         deliver,
-        'all in': allIn,
+        ...allIn,
         'journal through the SDK': run(sdk, { kind: 'sdk', url, isReady: false }),
         'ready values by the SDK': run(sdk, { kind: 'sdk', url, isReady: true }),
         'deliver, with metrics': run(ours, { kind: 'deliver', url, gzip: false, metrics: true }),
@@ -115,7 +120,7 @@ async function main({ start }: Stage, words: readonly string[]): Promise<number>
     return 0;
   }
   for (let attempt = 1; attempt <= 3; attempt++) {
-    if (print(await alternate(repeats, { serializers, deliver, 'all in': allIn }))) return 0;
+    if (print(await alternate(repeats, { serializers, deliver, ...allIn }))) return 0;
   }
   return 1;
 }
@@ -143,11 +148,13 @@ function print(sides: ReadonlyMap<string, Done>): boolean {
   const ratio = bare.cpuMs / cpuMs;
   const allIn = bare.cpuMs / (sides.get('all in') ?? nothing).cpuMs;
   console.log(
-    judged('fragments to acknowledged, beside the same', allIn, [
+    judged('all in, beside the bare serializers', allIn, [
       { name: 'gate', least: ALL_IN_GATE },
       { name: 'bar', least: ALL_IN_BAR },
     ]),
   );
+  const command = bare.cpuMs / (sides.get('all in, the command') ?? nothing).cpuMs;
+  console.log(judged('all in by the command, from its start', command, [{ name: 'bar', least: ALL_IN_BAR }]));
   console.log(
     judged('deliver, beside the bare serializers', ratio, [
       { name: 'gate', least: GATE },
@@ -202,7 +209,7 @@ function work(): void {
         writeInto(join(state, 'inbox'), SESSIONS * HOOKS_PER_SESSION, i =>
           fragmentOf(sessions[Math.floor(i / HOOKS_PER_SESSION)]?.next().value, job.url),
         );
-        const done = await timed(() => drainAndDeliver(state));
+        const done = job.isCommand ? deliverByCommand(state) : await timed(() => drainAndDeliver(state));
         rmSync(state, { recursive: true });
         return done;
       }
@@ -369,11 +376,31 @@ async function drainAndDeliver(state: string): Promise<Counted> {
   }
   await flush();
   close();
+  const counted = acceptedIn(store);
+  store.close();
+  return counted;
+}
+
+/** Tells the CPU time of a process at its end. */
+const TELLING = `data:text/javascript,process.on('exit', () => console.error(JSON.stringify(process.cpuUsage())))`;
+
+function deliverByCommand(state: string): Done {
+  const words = ['--import', TELLING, resolve('dist/otel-hooks.cjs'), 'deliver', '--wait', '120s'];
+  const env = { PATH: process.env.PATH, HOME: folder, OTEL_HOOKS_STATE_DIR: state };
+  const startMs = performance.now();
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { env, encoding: 'utf8' });
+  const wallMs = performance.now() - startMs;
+  if (status !== 0) throw new Error(`deliver failed: ${stdout}${stderr}`);
+  const { user, system } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as NodeJS.CpuUsage;
+  const store = openStore({ folder: state, access: 'read' });
+  return { ...nothing, ...acceptedIn(store), cpuMs: (user + system) / 1000, wallMs };
+}
+
+function acceptedIn(store: Pick<Store, 'ledger'>): Counted {
   const counted = { spans: 0, records: 0 };
   for (const { traces, logs } of Object.values(store.ledger().destinations)) {
     counted.spans += traces.accepted;
     counted.records += logs.accepted;
   }
-  store.close();
   return counted;
 }

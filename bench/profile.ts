@@ -338,7 +338,7 @@ function roundsOf(outputs: readonly SessionOutput[]): SessionOutput[][] {
 }
 
 async function send(store: Store, rounds: readonly Outgoing[], destination: Destination): Promise<number> {
-  const { ship, flush, close } = shipping(store, [destination]);
+  const { ship, flush, close } = shipping(store, () => [destination]);
   for (const { bodies, tallies } of rounds) {
     store.commit({
       bodies,
