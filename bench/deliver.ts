@@ -66,11 +66,11 @@ import { eventsOf, gainOf, journalsIn, prepareJournals, sessionOf } from './part
 import { receive, shipping } from './parts/way.ts';
 
 const GATE = 0.3;
-const BAR = 0.4;
+const BAR = 0.55;
 const STRETCH = 0.6;
 const ALL_IN_GATE = 0.05;
 const ALL_IN_BAR = 0.12;
-const SDK_BAR = 1.5;
+const SDK_BAR = 1.8;
 const SDK_STRETCH = 2.2;
 const MOST_ITEMS = 512;
 const SESSIONS = 40;

@@ -2,6 +2,7 @@ import { keepsFromDestinations } from '../config/destinations.ts';
 import { deliver, type Progress } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
 import { waitingIn } from '../deliver/status-books.ts';
+import { compileBriefly } from '../lib/compile.ts';
 import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED } from '../lib/terminal.ts';
 import { merged } from '../problems/problem.ts';
@@ -12,6 +13,7 @@ import { foldersOf, surroundingsOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
+  compileBriefly();
   const wait = flagText(words, '--wait') ?? '10s';
   const waitMs = durationMs(wait);
   if (waitMs === undefined) throw new UsageError(`--wait takes a time such as 10s or 500ms, not ${wait}`);

@@ -9,6 +9,7 @@ import { keepOf } from '../deliver/state-limits.ts';
 import { waitingIn } from '../deliver/status-books.ts';
 import { installationOf } from '../documents/installation.ts';
 import { noted } from '../documents/problem-notes.ts';
+import { compileBriefly } from '../lib/compile.ts';
 import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
@@ -51,6 +52,7 @@ interface Line {
 }
 
 export async function run(words: Words, io: Io): Promise<number> {
+  compileBriefly();
   const order = orderOf(words, io);
   const { isJson, isDry, found, unread, more } = order;
   if (!isJson)

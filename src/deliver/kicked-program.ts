@@ -10,6 +10,7 @@ import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { loadConfig } from '../config/files.ts';
 import { homeOf, stateFolder } from '../config/folders.ts';
+import { compileBriefly } from '../lib/compile.ts';
 import { durationMs } from '../lib/duration.ts';
 import { collectAlone, keepYoungSmall } from '../lib/garbage.ts';
 import type { Lock } from '../store/lock.ts';
@@ -41,6 +42,7 @@ export interface Kicked {
 
 /** Ends the process. */
 export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked): Promise<never> {
+  compileBriefly();
   const { env, platform } = process;
   const home = homeOf(env);
   /** `serve` names the configuration file. The variable of a hook counts for that hook's sessions only. */

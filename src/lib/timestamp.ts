@@ -8,10 +8,14 @@ let upToSecond = '';
 let lastText = '';
 let lastMs = Number.NaN;
 
+/** The latest time that a Date can hold. */
+const LATEST_MS = 8_640_000_000_000_000;
+
 /** Returns the same text as `Date.toISOString`. */
 export function timestampOf(ms: number): string {
   const whole = Math.trunc(ms);
   const inSecond = Math.floor(whole / 1_000);
+  if (Math.abs(whole) > LATEST_MS) throw new RangeError('Invalid time value');
   if (inSecond !== second) {
     upToSecond = new Date(inSecond * 1_000).toISOString().slice(0, -4);
     second = inSecond;
