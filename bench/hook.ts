@@ -140,8 +140,8 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
     ['0.5 KB', 500, [0.15, 0.11], [1.1, 1.05]],
     ['3.4 KB', 3_400, [0.15, 0.11], [1.1, 1.05]],
     ['64 KB', 64_000, [0.15, 0.11], [1.1, 1.05]],
-    ['1.2 MB', 1_200_000, [1.25], [1.25]],
-    ['10 MB', 10_000_000, [4], [4]],
+    ['1.2 MB', 1_200_000, [0.3], [1.25]],
+    ['10 MB', 10_000_000, [1], [2]],
   ];
   for (const [size, bytes, [shGate, shAim], [nodeGate, nodeAim]] of sizes) {
     const payload = payloadOf(bytes);
