@@ -21,7 +21,7 @@ const LINGER_MS = 30_000;
 /** True within `serve`, which may receive thousands of events. */
 const GATHER_MS = 250;
 /** A round holds its events several times, as text, values and bodies, and `serve` has a limit for its memory. */
-const ROUND = { fragments: 2_000, bytes: 4 * 1024 * 1024 };
+const ROUND = { fragments: 2_000, bytes: 2 * 1024 * 1024 };
 /**
  * Answers come first. In a group of threads that wants more than there is, a thread with this value gets a tenth of the
  * time of one with 0.

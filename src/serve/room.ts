@@ -9,6 +9,8 @@ export interface RoomLimits {
 }
 const MOST_WAITING: RoomLimits = { fragments: 200_000, bytes: 4 * 1024 ** 3 };
 const LEAST_FREE_BYTES = 32 * 1024 * 1024;
+/** Node passes on this many names in one go, and answers no request meanwhile. */
+const NAMES_AT_ONCE = 128;
 /** The number of fragments from whose sizes the size of all is estimated. */
 const SAMPLE = 256;
 
@@ -76,7 +78,7 @@ export class Room {
     let found = 0;
     let every = 1;
     let sample: string[] = [];
-    for await (const { name } of await opendir(this.#inbox, { bufferSize: 1_024 })) {
+    for await (const { name } of await opendir(this.#inbox, { bufferSize: NAMES_AT_ONCE })) {
       if (found % every === 0) sample.push(name);
       if (sample.length > SAMPLE) {
         sample = sample.filter((_, i) => i % 2 === 0);

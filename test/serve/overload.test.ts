@@ -1,9 +1,11 @@
 /** The answers of a server that has as much work as it may have. */
-import { readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { byHand, fill } from '../obligations/stage.ts';
+import { furnish, status, vacate } from '../wire/house.ts';
 import { agentHooks, raw, type Standing, stand } from './standing.ts';
 
 let standing: Standing | undefined;
@@ -124,6 +126,38 @@ it('a sender that does not wait for answers must wait when too many are missing'
   expect(at.fragments().flatMap(({ payload }) => payload.toString().split('\n'))).toHaveLength(kept);
 });
 
+it('a delivery of ours waits as long as the server says, and then sends everything', { timeout: 60_000 }, async () => {
+  const at = await stand({ room: { fragments: 1 } });
+  standing = at;
+  const house = furnish('built', 'otel-hooks-overload-');
+  try {
+    const hooks = {
+      event: '*',
+      endpoint: `${at.server.url}/v1/events`,
+      headers: `authorization=${at.welcome.authorization}`,
+    };
+    mkdirSync(join(house.home, '.config', 'otel-hooks'), { recursive: true });
+    writeFileSync(join(house.home, '.config', 'otel-hooks', 'config.json'), JSON.stringify({ hooks }));
+    const payload = { session_id: 's', hook_event_name: 'UserPromptSubmit', prompt: 'x', cwd: house.project };
+    mkdirSync(join(house.state, 'inbox'), { recursive: true, mode: 0o700 });
+    fill(house.state, [{ event: 'UserPromptSubmit', payload }], { env: {}, random: () => 1 });
+    expect((await post(at, agentHooks(1))).status).toBe(200);
+    await eventually(async () => (await post(at, agentHooks(2))).status === 429);
+    const before = await refusals(at);
+    const delivery = byHand(house, '60s');
+    await eventually(async () => (await refusals(at)) > before);
+    rmSync(join(at.state, 'inbox'), { recursive: true });
+    const ran = await delivery;
+    expect([ran.status, ran.stderr]).toEqual([0, '']);
+    const [kept] = at.fragments();
+    expect(kept?.payload.toString()).toContain('"Prompt.Submitted"');
+    const [lane] = status(house).destinations;
+    expect([lane?.logs.waiting, lane?.logs.accepted]).toEqual([0, lane?.logs.produced]);
+  } finally {
+    await vacate(house);
+  }
+});
+
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
   for (const endMs = performance.now() + 20_000; !(await holds()); ) {
     if (performance.now() > endMs) throw new Error(`not so after 20 s: ${holds}`);
@@ -131,7 +165,11 @@ async function eventually(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-async function heldBytes(at: Standing): Promise<number> {
-  const metrics = await (await fetch(`${at.server.url}/metrics`, { headers: at.welcome })).text();
-  return Number(/^otel_hooks_serve_held_bytes (\d+)$/m.exec(metrics)?.[1]);
-}
+const metricsOf = async ({ server, welcome }: Standing): Promise<string> =>
+  (await fetch(`${server.url}/metrics`, { headers: welcome })).text();
+
+const heldBytes = async (at: Standing): Promise<number> =>
+  Number(/^otel_hooks_serve_held_bytes (\d+)$/m.exec(await metricsOf(at))?.[1]);
+
+const refusals = async (at: Standing): Promise<number> =>
+  Number(/^otel_hooks_serve_requests_total\{route="events",code="429"\} (\d+)$/m.exec(await metricsOf(at))?.[1]);

@@ -11,6 +11,7 @@ const variables = {
   OTEL_HOOKS_GATEWAY_TOKEN: 'token',
   OTEL_HOOKS_GATEWAY_CERT: '/cert.pem',
   OTEL_HOOKS_GATEWAY_KEY: '/key.pem',
+  OTEL_HOOKS_QUEUE_ENDPOINT: 'http://back-end.invalid:4318',
   OTEL_HOOKS_JOURNAL: '/journal/*',
   APPLICATIONINSIGHTS_CONNECTION_STRING:
     'InstrumentationKey=00000000-0000-0000-0000-000000000000;IngestionEndpoint=https://ingest.invalid/',
@@ -55,7 +56,8 @@ test.each([
 test('every collector that takes OTLP masks secrets, and all know the same ones', () => {
   const blocked = (name: string): unknown =>
     (parse(readFileSync(join(folder, name), 'utf8')) as { processors: { redaction: object } }).processors.redaction;
-  for (const other of ['gateway.yaml', 'azure-monitor.yaml']) expect(blocked(other)).toEqual(blocked('local.yaml'));
+  for (const other of ['gateway.yaml', 'queue.yaml', 'azure-monitor.yaml'])
+    expect(blocked(other)).toEqual(blocked('local.yaml'));
 });
 
 interface Service {
