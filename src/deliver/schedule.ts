@@ -13,6 +13,10 @@ const SILENCE_CHECK_MS = 300_000;
 const LONGEST_STEP_MS = 2_000;
 /** The most session states that one round removes when there are too many. */
 const MOST_LET_GO = 500;
+/** The most sessions of each kind that one round visits: after a pause of the machine, thousands may be due. */
+const MOST_VISITED = 64;
+/** The journal of an undecided session is read as a whole. */
+const MOST_DECIDED = 8;
 const newVigil = { dueMs: 0, stepMs: LOOK_MS };
 
 export class Schedule {
@@ -23,6 +27,8 @@ export class Schedule {
   private checkedMs = Number.NEGATIVE_INFINITY;
   private busyMs = performance.now();
   private excess: ExcessSession[] = [];
+  private silent: string[] = [];
+  private undecided: string[] = [];
   private isAskedToLeave = false;
   /**
    * Sessions whose closed spans wait for a transcript, with the time of the next look at each: soon, then less often.
@@ -60,14 +66,21 @@ export class Schedule {
   /** All sessions are checked now and then, those that wait for a transcript more often. */
   dueSessions(nowMs: number): Required<Due> {
     const isCheck = this.isCheckDue();
-    if (isCheck) this.checkedMs = performance.now();
-    const { silent, waiting, undecided } = isCheck
-      ? dueSessions(this.store, nowMs)
-      : { silent: [], waiting: [], undecided: [] };
-    for (const key of waiting) if (!this.vigils.has(key)) this.vigils.set(key, newVigil);
+    if (isCheck) {
+      this.checkedMs = performance.now();
+      const { silent, waiting, undecided } = dueSessions(this.store, nowMs);
+      this.silent = silent;
+      this.undecided = undecided;
+      for (const key of waiting) if (!this.vigils.has(key)) this.vigils.set(key, newVigil);
+    }
     const isDue = ([, { dueMs }]: [string, { dueMs: number }]): boolean => dueMs <= performance.now();
     const watched = [...this.vigils].filter(isDue).map(([key]) => key);
-    return { silent, undecided, waiting: watched, excess: this.excessSessions() };
+    return {
+      silent: this.silent.splice(0, MOST_VISITED),
+      undecided: this.undecided.splice(0, MOST_DECIDED),
+      waiting: watched.slice(0, MOST_VISITED),
+      excess: this.excessSessions(),
+    };
   }
 
   private excessSessions(): string[] {
