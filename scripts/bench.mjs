@@ -3,7 +3,7 @@
  * first; packages stay outside the bundle, so that the benchmark runs the packages that npm installed.
  */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -69,12 +69,12 @@ function aboutOf(name) {
 }
 
 async function runWithFigures(chosen, rest) {
-  const place = mkdtempSync(join(tmpdir(), 'otel-hooks-figures-'));
   const found = [];
   let status = 0;
   for (const name of chosen) {
     if (chosen.length > 1) say(`\n== ${name}`);
-    const file = join(place, name);
+    const file = join(root, 'node_modules', '.cache', 'bench', `${name}.figures`);
+    rmSync(file, { force: true });
     const code = await run(
       name,
       rest.filter(word => word !== '--json'),
@@ -83,7 +83,6 @@ async function runWithFigures(chosen, rest) {
     status = Math.max(status, code);
     found.push(...figuresIn(file, name, folder));
   }
-  rmSync(place, { recursive: true, force: true });
   if (isJson)
     console.log(JSON.stringify({ v: 1, version, node: process.version, figures: jsonOf(found) }, undefined, 2));
   else printFigures(found);
