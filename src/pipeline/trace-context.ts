@@ -26,7 +26,7 @@ export interface Asked {
   hook?: { payload: Fields; atMs: number } | undefined;
 }
 
-type Readable = Pick<Store, 'session' | 'sessions' | 'take' | 'ledger'>;
+type Readable = Pick<Store, 'session' | 'sessions' | 'take' | 'ledger' | 'restart'>;
 
 /** The most sessions in which a subagent is looked for. */
 const MOST_SEARCHED = 64;
@@ -87,6 +87,8 @@ function knownOf(store: Readable, agent: Asked['agent'], session: string): Known
     const state = stateOf(store, agent.id, session);
     const waiting = waitingOf(store, agent, state?.fold.session ?? session);
     if (store.ledger().n === n || tries === 2) return { state, waiting };
+    // Fragments that were taken once are not offered again otherwise.
+    store.restart();
   }
 }
 

@@ -82,7 +82,7 @@ export function readStore(disk: Disk): Store {
     newDay: refuse,
     hookProblems: () => readHookProblems(disk),
     forgetHookProblems: refuse,
-    restart() {},
+    restart: () => inbox.restart(),
     close() {},
   };
 }

@@ -470,6 +470,15 @@ describe('a round', () => {
     expect(store.journal('k1')).toBe('one\n');
   });
 
+  it('offers fragments again after a restart, also to a reader', () => {
+    open().close();
+    const name = fragment();
+    const reader = open({ access: 'read' });
+    expect([takenNames(reader), takenNames(reader)]).toEqual([[name], []]);
+    reader.restart();
+    expect(takenNames(reader)).toEqual([name]);
+  });
+
   it('throws for a write to a store for reading, which may list waiting files', () => {
     open();
     const reader = open({ access: 'read' });
