@@ -25,7 +25,7 @@ const rows: LineReader = {
   version: row => word(row.version),
   origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
   // Since 2.1.327: parameters of requests, which contain whole system prompts. They are large, and they are content.
-  skips: ['api-request', 'tools-used', 'last-prompt', 'atis-latch'].map(type => `{"type":"${type}`),
+  skips: ['api-request', 'tools-used', 'last-prompt', 'atis-latch'],
   // Prompts, answers and inputs are hashed as a whole. Of a result, only the beginning is read.
   isBrief(row) {
     const { content } = fieldsOf(row.message);

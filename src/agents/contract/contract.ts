@@ -332,7 +332,10 @@ export interface LineReader {
   origin?(row: Fields): string | undefined;
   /** Returns the agent's version that the row states; `known` is the version of the rows before it. */
   version?(row: Fields, known: string | undefined): string | undefined;
-  /** Beginnings of rows that the reader does not use. They are skipped without being parsed. */
+  /**
+   * Beginnings of types that the reader does not use. A row whose first member is such a `type` has no effect, and is
+   * skipped without being parsed.
+   */
   readonly skips?: readonly string[];
   /**
    * Returns true if a shortened form of a long row gives the same readings as the whole row, except for `output`. In
