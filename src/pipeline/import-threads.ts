@@ -31,7 +31,10 @@ type Answer = { task: number; part: Part | Entangled | undefined };
 
 /** The parts that a thread sends before the import takes one. */
 const MOST_AHEAD = 2;
-/** Keeps two threads and the import below 200 MB. A session that needs more is read by the import itself. */
+/**
+ * Keeps two threads and the import near 200 MB together. Some 22 MB live in a thread. A session that needs more memory
+ * is read by the import itself.
+ */
 const MEMORY = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 36 };
 const MOST_THREADS = 7;
 /**
