@@ -33,7 +33,7 @@ import {
 } from './parts/sides.ts';
 import { drainFragments } from './parts/stages.ts';
 
-const BAR = 0.5;
+const BAR = 0.3;
 const GATE = 0.1;
 
 interface Job {

@@ -250,7 +250,7 @@ export function destinationsFor(
   config: Config,
   provider: string | undefined,
 ): { destinations: Destination[]; problems: Problem[] } {
-  if (provider === undefined) return destinationsOf(config);
+  if (provider === undefined || config.values.enabled === false) return destinationsOf(config);
   const asked = wordsOf(provider);
   const isOpen = config.values.provider === undefined;
   const isNamed = (word: string): boolean => config.named.some(each => each.name === word || each.provider === word);

@@ -402,6 +402,11 @@ describe('--provider', () => {
     ]);
   });
 
+  it('reports no provider as missing while sending is turned off', () => {
+    const off = configOf({ enabled: false, provider: 'otlp', otlp: { endpoint: 'http://h:4318' } });
+    expect(destinationsFor(off, 'otlp')).toEqual({ destinations: [], problems: [] });
+  });
+
   it('chooses the provider if the configuration names none, as in files of the Python package', () => {
     const keys = { langfuse: { public_key: 'pk', secret_key: 'sk' }, otlp: { endpoint: 'http://h:4318' } };
     const chosen = (file: object, provider: string) => {
