@@ -161,16 +161,20 @@ async function thousand(stage: Stage, seconds: number, attempt: number): Promise
   const found: CrowdResult[] = [];
   const jobs: number[] = [];
   const seenMb: number[] = [];
-  for (let turn = 0; turn < turns; turn += 1) {
-    program.kill('SIGSTOP');
-    await beside('bare', bares);
-    await beside('floor', floors);
-    program.kill('SIGCONT');
-    const watch = setInterval(() => seenMb.push(memoryMb(served.pid)), 500);
-    found.push(await load(served.url, served.token, seconds / turns).finally(() => clearInterval(watch)));
-    jobs.push(job);
+  try {
+    for (let turn = 0; turn < turns; turn += 1) {
+      program.kill('SIGSTOP');
+      await beside('bare', bares);
+      await beside('floor', floors);
+      program.kill('SIGCONT');
+      const watch = setInterval(() => seenMb.push(memoryMb(served.pid)), 500);
+      found.push(await load(served.url, served.token, seconds / turns).finally(() => clearInterval(watch)));
+      jobs.push(job);
+    }
+  } finally {
+    // Also when the benchmark fails while the program is stopped.
+    await ended(program, 'SIGKILL');
   }
-  await ended(program, 'SIGKILL');
   const state = join(place, '.local', 'state', 'otel-hooks');
   const missingIn = (folder: string): number =>
     jobs.reduce((all, of) => all + lostOf({ job: of, ledger: join(stage.place, `ledger-${of}`) }, filesIn(folder)), 0);
