@@ -6,6 +6,7 @@
 import { setTimeout as pause, setImmediate } from 'node:timers/promises';
 import { VERSION } from '../lib/version.ts';
 import type { Dispatcher } from '../openhook/dispatch.ts';
+import type { PlaceLimits } from '../store/limits.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { dispatcherOver, endDispatch, hasCompleteFragment, problemsOf } from './hand-over.ts';
@@ -22,6 +23,9 @@ import { Taker, type Took } from './taker.ts';
 
 export type { Delivered, DeliverOptions, Progress } from './options.ts';
 
+/** The time between two looks at outboxes that are too full for another round. */
+const OUTRUN_MS = 20;
+
 /** The parts of one delivery, from the lock to its release. */
 interface Delivery {
   store: Store;
@@ -30,6 +34,7 @@ interface Delivery {
   sender: Sender;
   dispatcher: Dispatcher;
   limits: KeepLimits;
+  outbox: PlaceLimits;
   options: DeliverOptions;
   now: () => number;
 }
@@ -62,7 +67,12 @@ async function deliverUnder(lock: Lock, options: DeliverOptions, untilMs: number
     repair(store, options, now());
     const taker = new Taker({ store, schedule, dispatcher, options, now });
     const limits = new KeepLimits(store, keep, sender.isUnderWay);
-    const isHandedOver = await work({ store, schedule, taker, sender, dispatcher, limits, options, now });
+    const isHandedOver = await work({
+      ...{ store, schedule, taker, sender, dispatcher, limits },
+      outbox: keep.places.outbox,
+      options,
+      now,
+    });
     isStaying = await endDispatch(dispatcher, options, isHandedOver);
     report.outcome = 'done';
     report.journaled += taker.journaled;
@@ -113,12 +123,14 @@ async function work(delivery: Delivery): Promise<boolean> {
 }
 
 /** Returns false if no work is left. */
-async function rest({ schedule, sender, dispatcher, options }: Delivery, took: Took): Promise<boolean> {
+async function rest(delivery: Delivery, took: Took): Promise<boolean> {
+  const { schedule, sender, dispatcher, outbox, options } = delivery;
   const isBusy = (): boolean => schedule.hasVigils() || dispatcher.isBusy();
   if (took.hasWork) {
     // Answers of destinations are processed before the next round.
     if (took.isMore || options.gatherMs === undefined) await setImmediate();
     else await pause(options.gatherMs);
+    while (sender.isOutrun(outbox) && !schedule.isOver()) await pause(OUTRUN_MS);
     return true;
   }
   if (!options.byHand) {

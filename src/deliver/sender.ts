@@ -12,6 +12,7 @@ import { createShipper, type MetricBodies, type Passed, type Shipper } from '../
 import { noStanding } from '../ship/standing.ts';
 import { createHttpTransport, type HttpTransport } from '../ship/transport.ts';
 import { changeOf } from '../store/document.ts';
+import type { PlaceLimits } from '../store/limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Increment } from '../telemetry/increments.ts';
 import { encodeMetrics, settleMetrics } from '../telemetry/metric-points.ts';
@@ -81,6 +82,28 @@ export class Sender {
     handOverMetrics(this.store, this.now());
     dropExcluded(this.store);
     this.passing = this.pass();
+  }
+
+  /**
+   * Returns true if rounds outrun the requests: the outboxes are more than half full, and the destination with the most
+   * waiting data accepts it. Its data would be removed before it is sent.
+   */
+  isOutrun(limits: PlaceLimits): boolean {
+    if (this.passing === undefined) return false;
+    const waiting = this.store.destinations().map(id => {
+      const bodies = this.store.next(id);
+      return { id, files: bodies.length, sizeBytes: bodies.reduce((sum, body) => sum + body.sizeBytes, 0) };
+    });
+    return (['sizeBytes', 'files'] as const).some(measure => {
+      const all = waiting.reduce((sum, each) => sum + each[measure], 0);
+      const [most] = waiting.toSorted((a, b) => b[measure] - a[measure]);
+      return most !== undefined && all > limits[measure] / 2 && this.accepts(most.id);
+    });
+  }
+
+  private accepts(id: string): boolean {
+    const { lanes, pauses } = this.store.read(documents.ship) ?? noStanding;
+    return pauses[id] === undefined && !Object.keys(lanes).some(lane => lane.startsWith(`${id}/`));
   }
 
   /** Waits for the pass that is under way. Returns the number of items that were accepted meanwhile. */

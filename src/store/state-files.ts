@@ -35,8 +35,8 @@ export function sessionBytes(n: number, { journalBytes, state, outline }: Sessio
   const { bytes } = state instanceof WrittenState ? state : writtenState(state, outline);
   if (outline !== undefined)
     return Buffer.concat([Buffer.from(`${JSON.stringify({ v: PACKED_VERSION, n, journalBytes, outline })}\n`), bytes]);
-  const head = JSON.stringify({ v: SESSION_VERSION, n, journalBytes }).slice(0, -1);
-  return Buffer.concat([Buffer.from(`${head},"state":`), bytes, Buffer.from('}')]);
+  const head = `{"v":${SESSION_VERSION},"n":${n},"journalBytes":${journalBytes},"state":`;
+  return Buffer.concat([Buffer.from(head), bytes, Buffer.from('}')]);
 }
 
 /** The bytes of a state: JSON, or with an outline gzip. Another thread may write them. */
