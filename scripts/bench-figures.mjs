@@ -23,8 +23,9 @@ export function figuresIn(file, benchmark, folder) {
   return [...figures.values()];
 }
 
+/** A ratio to something too short for the clock is infinite, which JSON writes as null. */
 const isMet = (value, { most, least }) =>
-  (most === undefined || value <= most) && (least === undefined || value >= least);
+  value !== null && (most === undefined || value <= most) && (least === undefined || value >= least);
 
 /** The limits that are aims have several names; the first is the goal. */
 const partsOf = ({ limits }) => ({
@@ -46,7 +47,9 @@ export function jsonOf(figures) {
 export function printFigures(figures) {
   if (figures.length === 0) return;
   const numberOf = (value, unit) =>
-    `${value.toFixed(unit === 'x' ? 3 : value < 10 ? 2 : 0)}${unit === 'x' ? 'x' : ` ${unit}`}`;
+    value === null
+      ? 'not measured'
+      : `${value.toFixed(unit === 'x' ? 3 : value < 10 ? 2 : 0)}${unit === 'x' ? 'x' : ` ${unit}`}`;
   const limitOf = (value, unit, limit) => {
     if (limit === undefined) return '-';
     const bound = limit.most === undefined ? `>= ${limit.least}` : `<= ${limit.most}`;

@@ -3,7 +3,7 @@
  * first; packages stay outside the bundle, so that the benchmark runs the packages that npm installed.
  */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -37,6 +37,7 @@ const names = (existsSync(folder) ? readdirSync(folder) : [])
 /** `stack` needs Docker and back ends that run there. `profile` has no figures. */
 const APART = ['stack', 'profile'];
 const MEMORY = '/dev/shm';
+const STOPS = ['SIGINT', 'SIGTERM'];
 process.exit(await main());
 
 async function main() {
@@ -110,12 +111,20 @@ async function run(name, words, figures) {
     plugins: [{ name: 'source-urls', setup: keepSourceUrls }],
     logLevel: 'warning',
   });
-  const env = { ...process.env, TMPDIR: process.env.TMPDIR ?? (isWritable(MEMORY) ? MEMORY : tmpdir()) };
+  // One folder for all files of the run, so that nothing stays when it is interrupted.
+  const place = mkdtempSync(join(process.env.TMPDIR ?? (isWritable(MEMORY) ? MEMORY : tmpdir()), 'otel-hooks-'));
+  const env = { ...process.env, TMPDIR: place };
   if (figures !== undefined) env.OTEL_HOOKS_BENCH_FIGURES = figures;
   // 2: standard output of the benchmark goes to standard error.
   const stdio = ['inherit', isJson && figures !== undefined ? 2 : 'inherit', 'inherit'];
   const child = spawn(process.execPath, ['--enable-source-maps', outfile, ...words], { stdio, cwd: root, env });
-  return new Promise(resolve => child.once('exit', code => resolve(code ?? 1)));
+  // A Ctrl-C reaches the benchmark too; this process outlives it to remove the folder.
+  const stop = signal => child.kill(signal);
+  for (const signal of STOPS) process.on(signal, stop);
+  const code = await new Promise(resolve => child.once('exit', code => resolve(code ?? 1)));
+  for (const signal of STOPS) process.off(signal, stop);
+  rmSync(place, { recursive: true, force: true, maxRetries: 5 });
+  return code;
 }
 
 function isWritable(folder) {
