@@ -8,7 +8,7 @@
  *     node scripts/bench.mjs scale [--events 1000000] [--actions 200000] [--only fragments] [--gate]
  *
  * Each delivery is the built program with the options of hooks, in a process of its own: build first. `--gate`: 30,000
- * events and 6,000 actions; exits 1 when a gate is missed in each of two runs.
+ * events and 30,000 actions; exits 1 when a gate is missed in each of two runs.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ else process.exitCode = await onStage(main);
 async function main(stage: Stage): Promise<number> {
   const isGate = words.includes('--gate');
   const events = numberAfter(words, '--events', isGate ? 30_000 : 1_000_000);
-  const actions = numberAfter(words, '--actions', isGate ? 6_000 : 200_000);
+  const actions = numberAfter(words, '--actions', isGate ? 30_000 : 200_000);
   const only = words.includes('--only') ? words[words.indexOf('--only') + 1] : undefined;
   console.log(`${setting()}, ${events} waiting events, a session of ${actions} actions`);
   const receiver = stage.start('receiver');
@@ -89,11 +89,12 @@ async function oneSession(place: string, url: string, actions: number): Promise<
   const hooks = writeSession(home.state, 'long', 0, isEnd);
   return over(home, async () => {
     const all = [verdict(`a session of ${actions} actions, delivery`, await delivered(home, hooks))];
-    for (const command of [
-      ['show', 'long'],
-      ['report', '--since', '99999d'],
-    ])
-      all.push(verdict(`  ${command[0]}`, await ran(home, command)));
+    const commands = {
+      show: ['show', 'long'],
+      'show --json': ['show', 'long', '--json'],
+      report: ['report', '--since', '99999d'],
+    };
+    for (const [name, command] of Object.entries(commands)) all.push(verdict(`  ${name}`, await ran(home, command)));
     return all.every(Boolean);
   });
 }

@@ -1,21 +1,20 @@
 import { existsSync } from 'node:fs';
-import { type Recorded, recorded } from '../journal/journal-events.ts';
-import { type Replay, replay } from '../journal/replay.ts';
+import { recorded } from '../journal/journal-events.ts';
 import { countsOf, type IndexedSession, sessionIndex } from '../journal/session-index.ts';
 import { namedCounts } from '../journal/span-counts.ts';
 import { recalled } from '../pipeline/rebuild.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { openStore } from '../store/store.ts';
 import { costText, shortNumber } from '../view/amounts.ts';
-import { localMinute, localSecond } from '../view/local-time.ts';
+import { localMinute } from '../view/local-time.ts';
 import { named, unnamed } from '../view/named.ts';
-import { nodesOf } from '../view/nodes.ts';
-import { drawTree, duration } from '../view/tree.ts';
+import { duration } from '../view/tree.ts';
 import { isTrial } from '../view/trial-sessions.ts';
 import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';
 import { type Column, fittedTable } from './fitted-table.ts';
 import { paged } from './pager.ts';
 import { foldersOf } from './place.ts';
 import { fileAsked, writeSessionFile } from './show-file.ts';
+import { shownSession } from './show-session.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
   const [wanted] = words.rest;
@@ -29,7 +28,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     if (wanted === undefined) {
       const entries = store === undefined ? [] : [...sessionIndex(store).values()];
       await paged(
-        listText(listed(entries, { ...asked, trials: words.flags['--all'] !== undefined }), words, io),
+        [listText(listed(entries, { ...asked, trials: words.flags['--all'] !== undefined }), words, io)],
         words,
         io,
       );
@@ -45,10 +44,11 @@ export async function run(words: Words, io: Io): Promise<number> {
       io.err(`otel-hooks: ${missed}.\n  next: otel-hooks show\n`);
       return 1;
     }
-    if (asFile !== undefined && store !== undefined && found[0] !== undefined)
-      return writeSessionFile(asFile, store, found[0].key, words, io);
-    const replayed = store && found[0] && replayOf(store, found[0]);
-    if (replayed) await paged(sessionText(replayed, words, io), words, io);
+    if (store === undefined || found[0] === undefined) return 0;
+    const { key } = found[0];
+    if (asFile !== undefined) return writeSessionFile(asFile, store, key, words, io);
+    const session = { key, shape: recalled(store, key)?.pinned.shape };
+    await paged(shownSession(store, session, words, io), words, io);
     return 0;
   } finally {
     store?.close();
@@ -89,9 +89,6 @@ function listed(all: readonly IndexedSession[], { limit, sinceMs, trials }: Aske
     .sort((a, b) => b.lastMs - a.lastMs || (a.session < b.session ? -1 : 1));
   return { sessions: newest.slice(0, limit), all: newest.length, trials: all.length - own.length };
 }
-
-const replayOf = (store: Store, { key }: Recorded): Replay | undefined =>
-  replay(store.journal(key) ?? '', recalled(store, key)?.pinned.shape);
 
 const NARROW = 126;
 
@@ -161,17 +158,4 @@ function emptyText(trials: number, words: Words): string {
     return `No session did anything since then.\n  next: otel-hooks show --limit 0\n`;
   if (trials === 0) return 'No sessions yet.\n  next: otel-hooks enable\n';
   return 'No sessions yet; the hooks were tried: otel-hooks show --all\n  next: start a session of the agent\n';
-}
-
-function sessionText(replayed: Replay, words: Words, io: Io): string {
-  if (words.flags['--json']) {
-    const { session, agent, finished, open } = replayed;
-    return `${JSON.stringify({ v: 1, session, agent, finished, open }, null, 2)}\n`;
-  }
-  const traces = [...nodesOf(replayed)].map(([trace, nodes]) => {
-    const startMs = nodes.reduce((first, node) => Math.min(first, node.startMs), Number.POSITIVE_INFINITY);
-    const drawn = drawTree(nodes, { color: io.color, columns: io.columns, unicode: io.unicode, usage: true });
-    return `trace ${trace}\nstart ${localSecond(startMs)}\n${drawn}\n`;
-  });
-  return traces.join('');
 }

@@ -3,7 +3,7 @@ import { isOpen, step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
 import { type Event, SPEC_VERSION } from '../event/event.ts';
-import { eventsIn, foldFrom } from './journal-events.ts';
+import { eventsIn, eventsOf, foldFrom, type JournalReader } from './journal-events.ts';
 
 export interface Replay {
   session: string;
@@ -25,6 +25,47 @@ export function replay(journal: string, shape?: 'turn'): Replay | undefined {
   const records = steps.flatMap(each => each.records);
   const open = openSpans({ agent, session, fold }, events.at(-1)?.timestamp);
   return { session, agent, events, finished, records, open };
+}
+
+/** The spans of a part of a journal. */
+export interface ReplayPart extends Pick<Replay, 'session' | 'agent' | 'finished' | 'open'> {
+  /** The number of events in this part. */
+  events: number;
+  isLast: boolean;
+}
+
+export interface PartsAsked {
+  key: string;
+  shape: 'turn' | undefined;
+  /** Later events are left out, such as those that arrive between two replays. */
+  mostEvents?: number | undefined;
+}
+
+/**
+ * Yields the spans of a session in several parts, so that memory holds one part of a long journal. Only the last part
+ * has open spans. It yields nothing if no event can be read.
+ */
+export function* replayInParts(
+  store: JournalReader,
+  { key, shape, mostEvents = Number.POSITIVE_INFINITY }: PartsAsked,
+): Generator<ReplayPart, undefined> {
+  let source: ReturnType<typeof foldFrom> | undefined;
+  let lastAt: string | undefined;
+  let count = 0;
+  for (const part of eventsOf(store, key)) {
+    const events = part.slice(0, mostEvents - count);
+    const [first] = events;
+    if (first === undefined) break;
+    source ??= foldFrom(first, shape);
+    const { agent, session, fold } = source;
+    const finished = events.flatMap(event => step(fold, event).spans);
+    yield { agent, session, events: events.length, finished, open: [], isLast: false };
+    count += events.length;
+    lastAt = events.at(-1)?.timestamp;
+  }
+  if (source === undefined) return;
+  const { agent, session } = source;
+  yield { agent, session, events: 0, finished: [], open: openSpans(source, lastAt), isLast: true };
 }
 
 /** Returns the spans that are open after the event of this time, closed for display. */

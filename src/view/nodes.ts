@@ -40,8 +40,11 @@ export function usageOf(span: FinishedSpan): Partial<Sums> | undefined {
   return span.kind === 'chat' ? span : { ...span.usage, ...(span.kind === 'session' ? span.stated?.usage : {}) };
 }
 
-export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {
-  const traces = new Map<string, Node[]>();
+/** Adds the nodes of a replay to those of its traces. Returns the traces in the order of their first spans. */
+export function nodesOf(
+  { agent, session, finished, open }: Pick<Replay, 'agent' | 'session' | 'finished' | 'open'>,
+  traces = new Map<string, Node[]>(),
+): Map<string, Node[]> {
   const facts = unlimitedFacts(agent, session);
   const add = (span: FinishedSpan, isOpenStill: boolean): void => {
     const node = nodeOfSpan(span, facts);
