@@ -33,6 +33,7 @@ import { diskEyes } from '../src/transcripts/eyes.ts';
 import { rowsFrom } from '../src/transcripts/lines.ts';
 import { noteFigure } from './parts/figures.ts';
 import { writeSessions } from './parts/finished-sessions.ts';
+import { median, numberAfter } from './parts/sides.ts';
 
 const GOAL = { ratio: 0.15, memoryMb: 200, growth: 4.2, scan: 0.6 };
 /**
@@ -75,8 +76,8 @@ else process.exitCode = await lead();
 
 async function lead(): Promise<number> {
   const isGate = process.argv.includes('--gate');
-  const sessions = numberOf('--sessions', isGate ? 500 : 2_000);
-  const repeats = numberOf('--repeats', 3);
+  const sessions = numberAfter(process.argv, '--sessions', isGate ? 500 : 2_000);
+  const repeats = numberAfter(process.argv, '--repeats', 3);
   const place = mkdtempSync(join(tmpdir(), 'bench-import-'));
   const server = await started('sink', place);
   try {
@@ -306,14 +307,4 @@ function scanFile(place: string): void {
 
 function mb(bytes: number): string {
   return (bytes / 1_048_576).toFixed(0);
-}
-
-function numberOf(flag: string, fallback: number): number {
-  const at = process.argv.indexOf(flag);
-  return at < 0 ? fallback : Number(process.argv[at + 1]);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1] ?? 0;
 }

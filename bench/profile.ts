@@ -38,6 +38,7 @@ import { type Outgoing, outgoingOf } from '../src/pipeline/outgoing.ts';
 import type { SessionOutput } from '../src/pipeline/session-in-round.ts';
 import { changeOf } from '../src/store/document.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import { SESSION_BYTES, writeSessions } from './parts/finished-sessions.ts';
 import {
   bytesByFunction,
   callsByName,
@@ -50,7 +51,7 @@ import {
 import { destinationOf, pinned, ROUND, START_MS, writeFragments } from './parts/sessions.ts';
 import { median, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
 import { drainFragments, eventsOf, gainOf, journalsIn, prepareJournals, sessionOf } from './parts/stages.ts';
-import { writeTranscripts } from './parts/transcript-files.ts';
+
 import { receive, shipping } from './parts/way.ts';
 
 const FRAGMENT_BYTES = 3_400;
@@ -211,7 +212,7 @@ async function workerRun(job: Job): Promise<Run> {
 async function importRun(job: Job): Promise<Run> {
   const { folder, mode, file, mb, fsync } = job;
   const [preload, facts] = [join(folder, 'preload.cjs'), join(folder, 'facts.json')];
-  writeTranscripts(folder, mb * 1024 * 1024);
+  writeSessions(folder, Math.ceil((mb * 1024 * 1024) / SESSION_BYTES));
   writeFileSync(preload, mode === 'plain' || mode === 'calls' ? FACTS : PRELOAD);
   const bin = fileURLToPath(new URL('../dist/otel-hooks.cjs', import.meta.url));
   const node = [process.execPath, '--require', preload, bin, 'import', '--all', '--json', '--wait', '0s'];

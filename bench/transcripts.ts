@@ -22,6 +22,7 @@ import { importRound } from '../src/pipeline/import-round.ts';
 import { openStore } from '../src/store/store.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 import { writeSessions } from './parts/finished-sessions.ts';
+import { median, numberAfter } from './parts/sides.ts';
 
 const AIM = 0.5;
 const MOST_MEMORY_MB = 200;
@@ -60,8 +61,8 @@ if (process.send !== undefined && isSide(role)) {
 
 async function lead(): Promise<number> {
   const isGate = process.argv.includes('--gate');
-  const mb = numberOf('--mb', isGate ? 64 : 200);
-  const repeats = numberOf('--repeats', isGate ? 3 : 5);
+  const mb = numberAfter(process.argv, '--mb', isGate ? 64 : 200);
+  const repeats = numberAfter(process.argv, '--repeats', isGate ? 3 : 5);
   const home = mkdtempSync(join(tmpdir(), 'bench-transcripts-'));
   try {
     const bytes = writeSessions(home, Math.ceil(mb / SESSION_MB), SESSION_MB * 1024 * 1024);
@@ -216,14 +217,4 @@ function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> 
   }
   store.close();
   return { lines: 0, events };
-}
-
-function numberOf(flag: string, fallback: number): number {
-  const at = process.argv.indexOf(flag);
-  return at < 0 ? fallback : Number(process.argv[at + 1]);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1] ?? 0;
 }

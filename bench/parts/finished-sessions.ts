@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const START_MS = Date.UTC(2026, 2, 2, 9);
-const SESSION_BYTES = 110 * 1024;
+/** Without the session's last turn. */
+export const SESSION_BYTES = 110 * 1024;
 
 /** Writes sessions below the home folder. Returns the number of bytes. */
 export function writeSessions(home: string, sessions: number, bytes = SESSION_BYTES): number {
