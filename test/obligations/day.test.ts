@@ -6,7 +6,7 @@
  *     npm run soak        the whole day: 2,000 sessions, 500,000 hooks
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -282,13 +282,28 @@ function watchMemory(house: House): () => number | undefined {
 type Disk = Record<'inbox' | 'outbox' | 'rounds' | 'journal' | 'sessions' | 'documents' | 'total', number>;
 
 function bytesIn(state: string): Disk {
-  const of = (place: string): number =>
-    readdirSync(join(state, place), { recursive: true, withFileTypes: true }).reduce((sum, entry) => {
-      if (!entry.isFile()) return sum;
-      return sum + (lstatSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0);
-    }, 0);
+  const of = (place: string): number => sizeOf(join(state, place));
   const places = ['inbox', 'outbox', 'rounds', 'journal', 'sessions', 'documents'] as const;
   return Object.fromEntries([...places.map(place => [place, of(place)]), ['total', of('')]]) as Disk;
+}
+
+/** The bytes of all files in a folder. Meanwhile the delivery removes some, and folders of rounds too. */
+function sizeOf(folder: string): number {
+  let sum = 0;
+  for (const entry of entriesOf(folder)) {
+    const path = join(folder, entry.name);
+    sum += entry.isDirectory() ? sizeOf(path) : (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  }
+  return sum;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return [];
+  }
 }
 
 const quartile = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 2] ?? 0;
