@@ -45,7 +45,7 @@ function jsonList(name: string) {
   };
 }
 
-/** The nodes of a journal of this size need less than 100 MB. */
+/** With all nodes of a journal of this size, the process takes less than 200 MB. */
 const SHORT_BYTES = 24 * 1024 * 1024;
 
 /**

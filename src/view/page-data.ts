@@ -1,10 +1,11 @@
 /** The values of the page of `otel-hooks view`, read from the journals. */
 import { randomUUID } from 'node:crypto';
+import { deflateSync, inflateSync } from 'node:zlib';
 import { REPOSITORY, step } from '../assemble/assemble.ts';
 import type { FinishedDecision, FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { FoldState } from '../assemble/state.ts';
 import { type Event, type Fields, factsOf } from '../event/event.ts';
-import { eventsIn, foldFrom, partOf } from '../journal/journal-events.ts';
+import { eventsIn, foldFrom, type JournalReader, partOf } from '../journal/journal-events.ts';
 import { openSpans } from '../journal/replay.ts';
 import { IndexMemory, sessionIndex } from '../journal/session-index.ts';
 import { own } from '../lib/read.ts';
@@ -76,19 +77,41 @@ export interface Had {
   context: number;
 }
 
-/** Follows one journal: each update folds the new lines alone. */
+/** A part of the journal, and the state before it, from which its spans and records are folded again. */
+interface FoldedPart {
+  from: number;
+  endBytes: number;
+  /** Compressed JSON; undefined before the first event. */
+  fold: Buffer | undefined;
+  foldChars: number;
+  /** The number of spans that were finished before. */
+  spans: number;
+}
+
+/** A part takes the lines of several updates up to this size, and up to this multiple of the state before it. */
+const PART_BYTES = 512 * 1024;
+const PART_STATES = 8;
+
+/**
+ * Follows one journal: each update folds the new lines alone. The events and spans of a long session would fill the
+ * memory, so the feed keeps what the page lists, and reads a part of the journal again for the details of a span.
+ */
 export class SessionFeed {
   readonly key: string;
   private made = '';
   private source: { agent: string; session: string; fold: FoldState } | undefined;
   private endBytes = 0;
   private lastAt = '';
-  private finished: FinishedSpan[] = [];
+  private parts: FoldedPart[] = [];
+  /** The spans of segments; they have facts about the session. */
+  private segments: FinishedSpan[] = [];
+  private content = new Set<string>();
   private open: FinishedSpan[] = [];
   private spans: PageSpan[] = [];
   private events: PageEvent[] = [];
   private context: ContextPoint[] = [];
-  private records = new Map<string, FinishedRecord[]>();
+  /** The indices of the parts with records of a span. Spans share the list of a single part. */
+  private recordParts = new Map<string, readonly number[]>();
   private damagedLines = 0;
   private isCompacting = false;
 
@@ -105,7 +128,7 @@ export class SessionFeed {
       const part = partOf(store, { key: this.key, from: this.endBytes, sizeBytes });
       if (part === undefined) break;
       if (part.endBytes < this.endBytes) this.restart();
-      else this.add(part.lines);
+      else this.add(part.lines, part.endBytes);
       this.endBytes = part.endBytes;
     }
     if (this.source !== undefined) this.open = openSpans(this.source, this.lastAt);
@@ -116,35 +139,50 @@ export class SessionFeed {
     this.made = randomUUID();
     this.source = undefined;
     this.endBytes = 0;
-    this.finished = [];
+    this.parts = [];
+    this.segments = [];
+    this.content = new Set();
     this.spans = [];
     this.events = [];
     this.context = [];
-    this.records = new Map();
+    this.recordParts = new Map();
     this.damagedLines = 0;
     this.isCompacting = false;
   }
 
-  private add(lines: string): void {
+  private add(lines: string, endBytes: number): void {
+    const last = this.parts.at(-1);
+    const most = Math.max(PART_BYTES, PART_STATES * (last?.foldChars ?? 0));
+    if (last !== undefined && endBytes - last.from <= most) last.endBytes = endBytes;
+    else {
+      const text = this.source && JSON.stringify(this.source.fold);
+      const fold = text === undefined ? undefined : deflateSync(text, { level: 1 });
+      this.parts.push({ from: this.endBytes, endBytes, fold, foldChars: text?.length ?? 0, spans: this.spans.length });
+    }
     const events = eventsIn(lines);
     this.damagedLines += lines.split('\n').filter(line => line !== '').length - events.length;
     const [first] = events;
     if (first === undefined) return;
     this.source ??= foldFrom(first);
-    for (const event of events) this.addEvent(event, this.source);
+    const part = [this.parts.length - 1];
+    for (const event of events) this.addEvent(event, this.source, part);
   }
 
-  private addEvent(event: Event, { agent, fold }: NonNullable<SessionFeed['source']>): void {
+  private addEvent(event: Event, { agent, fold }: NonNullable<SessionFeed['source']>, part: readonly number[]): void {
     this.lastAt = event.timestamp;
     const { spans, records } = step(fold, event);
     for (const span of spans) {
-      this.finished.push(span);
+      if (span.kind === 'session') this.segments.push(span);
+      addContent(this.content, span);
       this.spans.push(this.pageSpan(span));
     }
     let id: string | undefined;
     for (const record of records) {
       id = spanIdOf(agent, record.span);
-      if (!this.records.get(id)?.push(record)) this.records.set(id, [record]);
+      const before = this.recordParts.get(id);
+      if (before === undefined) this.recordParts.set(id, part);
+      else if (before.at(-1) !== part[0] && before.length < MOST_RECORDS)
+        this.recordParts.set(id, [...before, ...part]);
     }
     const facts = factsOf(event) ?? {};
     const level = levelOf(event, facts);
@@ -179,7 +217,9 @@ export class SessionFeed {
   /** The part of the journal that a page with these counts does not have. */
   part(had: Had | undefined): JournalPart {
     const from = had?.made === this.made ? had : { spans: 0, events: 0, context: 0 };
-    const sessions = [...this.finished, ...this.open].filter(span => span.kind === 'session');
+    const sessions = [...this.segments, ...this.open].filter(span => span.kind === 'session');
+    const content = new Set(this.content);
+    for (const span of this.open) addContent(content, span);
     const previous = sessions.find(span => span.previous !== undefined)?.previous;
     return {
       key: this.key,
@@ -189,31 +229,65 @@ export class SessionFeed {
       events: this.events.slice(from.events),
       context: this.context.slice(from.context),
       damagedLines: this.damagedLines,
-      content: contentIn([...this.finished, ...this.open]),
+      content: [...content].sort(),
       previous: previous && shownName(previous),
       commits: [...new Set(sessions.flatMap(span => span.commits ?? []))].map(shownName),
     };
   }
 
-  details(id: string): SpanDetails | undefined {
-    const { source } = this;
-    const span = [...this.open, ...this.finished].find(each => source && spanIdOf(source.agent, each.key) === id);
-    return span && this.detailsOf(id, span);
+  /** Undefined if the journal has no such span, or was replaced since the last update. */
+  details(store: JournalReader, id: string): SpanDetails | undefined {
+    const agent = this.source?.agent ?? '';
+    const isMeant = ({ key }: { key: FinishedSpan['key'] }): boolean => spanIdOf(agent, key) === id;
+    let span = this.open.find(isMeant);
+    const at = span === undefined ? this.spans.findIndex(each => each.id === id) : -1;
+    const ofSpan = at < 0 ? [] : [this.parts.findLastIndex(part => part.spans <= at)];
+    const records: FinishedRecord[] = [];
+    for (const index of new Set([...ofSpan, ...(this.recordParts.get(id) ?? [])].sort((a, b) => a - b))) {
+      if (records.length >= MOST_RECORDS && span !== undefined) break;
+      const again = this.folded(store, index);
+      span ??= again.spans.find(isMeant);
+      for (const record of again.records) if (isMeant({ key: record.span })) records.push(record);
+    }
+    return span && this.detailsOf(span, records);
   }
 
   /** The details of all spans, with their ids. */
-  *allDetails(): Generator<[id: string, details: SpanDetails]> {
-    for (const span of [...this.finished, ...this.open]) {
-      const id = spanIdOf(this.source?.agent ?? '', span.key);
-      yield [id, this.detailsOf(id, span)];
+  *allDetails(store: JournalReader): Generator<[id: string, details: SpanDetails]> {
+    const agent = this.source?.agent ?? '';
+    const finished: FinishedSpan[] = [];
+    const records = new Map<string, FinishedRecord[]>();
+    for (const index of this.parts.keys()) {
+      const again = this.folded(store, index);
+      for (const span of again.spans) finished.push(span);
+      for (const record of again.records) {
+        const id = spanIdOf(agent, record.span);
+        if (!records.get(id)?.push(record)) records.set(id, [record]);
+      }
+    }
+    for (const span of [...finished, ...this.open]) {
+      const id = spanIdOf(agent, span.key);
+      yield [id, this.detailsOf(span, records.get(id) ?? [])];
     }
   }
 
-  private detailsOf(id: string, span: FinishedSpan): SpanDetails {
+  /** Folds a part of the journal again; without output if the journal was replaced. */
+  private folded(store: JournalReader, index: number): { spans: FinishedSpan[]; records: FinishedRecord[] } {
+    const part = this.parts[index];
+    const read = part && store.journalFrom(this.key, part.from, part.endBytes - part.from);
+    const events = read?.endBytes === part?.endBytes ? eventsIn(read?.lines ?? '') : [];
+    const [first] = events;
+    if (part === undefined || first === undefined) return { spans: [], records: [] };
+    const fold = part.fold === undefined ? foldFrom(first).fold : foldIn(part.fold);
+    const steps = events.map(event => step(fold, event));
+    return { spans: steps.flatMap(each => each.spans), records: steps.flatMap(each => each.records) };
+  }
+
+  private detailsOf(span: FinishedSpan, all: readonly FinishedRecord[]): SpanDetails {
     const { agent = '', session = '' } = this.source ?? {};
     const facts = unlimitedFacts(agent, session);
     const { attributes } = readableSpan(mapSpan(span, facts, resourceOf({})));
-    const records = (this.records.get(id) ?? []).slice(0, MOST_RECORDS).map(each => {
+    const records = all.slice(0, MOST_RECORDS).map(each => {
       const { hrTime, severityText, body, attributes } = readableRecord(mapRecord(each, facts, resourceOf({})));
       return {
         atMs: hrTime[0] * 1_000 + hrTime[1] / 1e6,
@@ -317,12 +391,10 @@ const isNotable = (event: Event, level: string): boolean =>
   (level !== 'INFO' && level !== 'DEBUG') ||
   /^(Context\.Compaction|Retry\.|Policy\.|Session\.|vendor\.otel-hooks\.(Budget|Repository))/.test(event.event_type);
 
-/** The classes of content that the journal holds. */
-function contentIn(spans: readonly FinishedSpan[]): string[] {
-  const held = new Set<string>();
-  for (const span of spans) {
-    if (!('content' in span)) continue;
-    for (const [name, value] of Object.entries(span.content ?? {})) if (value !== undefined) held.add(name);
-  }
-  return [...held].sort();
+const foldIn = (compressed: Buffer): FoldState => JSON.parse(inflateSync(compressed).toString()) as FoldState;
+
+/** Adds the classes of content that a span holds. */
+function addContent(held: Set<string>, span: FinishedSpan): void {
+  if (!('content' in span)) return;
+  for (const [name, value] of Object.entries(span.content ?? {})) if (value !== undefined) held.add(name);
 }

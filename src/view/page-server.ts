@@ -174,11 +174,11 @@ class Page {
     try {
       const listed = store && key !== undefined ? this.listed(store, key) : undefined;
       const feeds = store && listed?.flatMap(part => this.feed(store, part.key) ?? []);
-      if (listed === undefined || feeds === undefined || feeds.length === 0)
+      if (store === undefined || listed === undefined || feeds === undefined || feeds.length === 0)
         throw new Refusal(404, 'No session has this id on this machine; it may have been erased.');
       const most = Math.max(MOST_FEEDS, feeds.length);
       for (const key of [...this.feeds.keys()].slice(0, -most)) this.feeds.delete(key);
-      if (isSpan) return detailsIn(feeds, words.get('id') ?? '');
+      if (isSpan) return detailsIn(feeds, store, words.get('id') ?? '');
       const had = hadIn(words.get('had') ?? '');
       return { v: 1, row: rowOf(listed), journals: feeds.map(feed => feed.part(had.get(feed.key))) };
     } finally {
@@ -291,9 +291,9 @@ function hadIn(text: string): Map<string, Had> {
   return had;
 }
 
-function detailsIn(feeds: readonly SessionFeed[], id: string): SpanDetails {
+function detailsIn(feeds: readonly SessionFeed[], store: Store, id: string): SpanDetails {
   for (const feed of feeds) {
-    const details = feed.details(id);
+    const details = feed.details(store, id);
     if (details !== undefined) return details;
   }
   throw new Refusal(404, 'The session has no such span.');

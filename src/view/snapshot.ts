@@ -21,7 +21,7 @@ export function snapshotOf(
     const feed = new SessionFeed(part.key);
     if (!feed.update(store)) continue;
     journals.push(feed.part(undefined));
-    for (const [id, found] of feed.allDetails()) details[id] = found;
+    for (const [id, found] of feed.allDetails(store)) details[id] = found;
   }
   return { v: 1, part: { v: 1, row: rowOf(parts), journals }, details, note };
 }
