@@ -8,7 +8,9 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { ImportState, SessionList, SpanDetails } from '../page/data.ts';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ImportState, SessionList, SessionPart, SpanDetails } from '../page/data.ts';
 import type { Store } from '../store/store.ts';
 import type { PageFiles } from './html-file.ts';
 import type { JoinedSession } from './joined-sessions.ts';
@@ -164,12 +166,14 @@ class Page {
     if (pathname === '/api/sessions') json(response, this.list(words.get('had') ?? ''));
     else if (pathname === '/api/import') json(response, this.options.importer.state());
     else if (pathname === '/api/live') this.listen(response, key);
-    else if (pathname === '/api/session' || pathname === '/api/span')
-      json(response, this.ofSession(key, words, pathname === '/api/span'));
-    else throw new Refusal(404, 'The server has no such address.');
+    else if (pathname === '/api/session' || pathname === '/api/span') {
+      const value = this.ofSession(key, words, pathname === '/api/span');
+      if ('journals' in value) jsonInPieces(response, value);
+      else json(response, value);
+    } else throw new Refusal(404, 'The server has no such address.');
   }
 
-  private ofSession(key: string | undefined, words: URLSearchParams, isSpan: boolean): object {
+  private ofSession(key: string | undefined, words: URLSearchParams, isSpan: boolean): SessionPart | SpanDetails {
     const store = this.options.open();
     try {
       const listed = store && key !== undefined ? this.listed(store, key) : undefined;
@@ -322,6 +326,34 @@ function sent(response: ServerResponse, type: string, text: string): void {
 
 function json(response: ServerResponse, value: object): void {
   response.writeHead(200, { ...HEADERS, 'content-type': 'application/json' }).end(JSON.stringify(value));
+}
+
+/** Sends the JSON of a session without holding all of it, because a long session has tens of megabytes. */
+function jsonInPieces(response: ServerResponse, value: SessionPart): void {
+  response.writeHead(200, { ...HEADERS, 'content-type': 'application/json' });
+  // The page may leave before the end.
+  pipeline(Readable.from(piecesOf(value)), response).catch(() => response.destroy());
+}
+
+const ITEMS_PER_PIECE = 500;
+
+function* piecesOf({ v, row, journals }: SessionPart): Generator<string, undefined> {
+  yield `{"v":${v},"row":${JSON.stringify(row)},"journals":[`;
+  for (const [i, { spans, events, ...others }] of journals.entries()) {
+    yield `${i === 0 ? '' : ','}${JSON.stringify(others).slice(0, -1)},"spans":[`;
+    yield* itemsOf(spans);
+    yield '],"events":[';
+    yield* itemsOf(events);
+    yield ']}';
+  }
+  yield ']}';
+}
+
+function* itemsOf(items: readonly object[]): Generator<string, undefined> {
+  for (let from = 0; from < items.length; from += ITEMS_PER_PIECE) {
+    const list = JSON.stringify(items.slice(from, from + ITEMS_PER_PIECE));
+    yield `${from === 0 ? '' : ','}${list.slice(1, -1)}`;
+  }
 }
 
 function failed(response: ServerResponse, status: number, what: string): void {

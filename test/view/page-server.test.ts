@@ -8,6 +8,7 @@ import type { Event } from '../../src/event/event.ts';
 import type { ImportState, JournalPart, SessionList, SessionPart, SpanDetails } from '../../src/page/data.ts';
 import { unpackedRows } from '../../src/page/packed-rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { SessionFeed } from '../../src/view/page-data.ts';
 import { type PageServer, servePage } from '../../src/view/page-server.ts';
 
 const key = 'ab'.repeat(16);
@@ -273,6 +274,20 @@ describe('data', () => {
     const { text } = await ask(`/api/session?key=${key}`, { cookie: await cookie() });
     expect(text).not.toContain('\u202e');
     expect(text).toContain('\\\\u{202e}');
+  });
+
+  it('sends all spans and events of a long session, in their order', async () => {
+    const calls = Array.from({ length: 1_200 }, (_, i) => call(`c${i}`, 'shell')).flat();
+    const compactions = Array.from({ length: 700 }, () => event('Context.Compaction', {}));
+    // The spans of an unknown agent do not wait for its transcript.
+    const events = [event('Session.Start', {}), ...calls, ...compactions, event('Session.End', {})];
+    journal(linesOf(events.map(each => ({ ...each, source: { tool: 'some-agent' } }))));
+    const feed = new SessionFeed(key);
+    feed.update(owner);
+    const { made: _, ...expected } = JSON.parse(JSON.stringify(feed.part(undefined))) as JournalPart;
+    expect([expected.spans.length > 1_000, expected.events.length > 500]).toEqual([true, true]);
+    const { journals } = await data<SessionPart>(`/api/session?key=${key}`);
+    expect(journals).toEqual([{ ...expected, made: expect.any(String) }]);
   });
 
   it.each(['/api/session?key=none', '/api/session', `/api/span?key=${key}&id=none`, '/api/none'])(

@@ -109,7 +109,7 @@ const rooms: Readonly<Record<string, Room>> = {
       'page/format.ts',
       'page/groups.ts',
     ],
-    packages: [/^node:(crypto|http|zlib)$/],
+    packages: [/^node:(crypto|http|stream|stream\/promises|zlib)$/],
   },
   query: {
     sees: ['lib', 'event', 'assemble', 'journal', 'store', 'view/trial-sessions.ts'],
