@@ -112,8 +112,8 @@ export function send(
   response.write(body);
   const end = (): void => {
     clearTimeout(late);
-    response.end();
-    request.socket.destroySoon();
+    // Node sends it after the answers to earlier requests of this connection.
+    response.end(() => request.socket.destroySoon());
   };
   const late = setTimeout(end, LINGER_MS);
   request.once('end', end);

@@ -2,6 +2,7 @@
  * Rows that hold nothing we need are skipped by their first bytes. Here another reading of JSON removes these rows before
  * the import, and the result must be the same: the same lines, the same counts, the same damage.
  */
+import { utimesSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isSkipped } from '../../src/transcripts/lines.ts';
@@ -114,6 +115,7 @@ test('an import of a transcript is that of the transcript without the rows that 
 
 const SESSION = '5e550000-0000-4000-8000-000000000001';
 const rows = rowsOf(SESSION);
+const WRITTEN = new Date(Date.UTC(2026, 8, 22));
 
 const conversation = (): string[] =>
   [
@@ -127,6 +129,8 @@ function imported(lines: readonly string[]): unknown {
   const house = openHouse('claude-code', SESSION);
   try {
     house.write(house.main, `${lines.join('\n')}\n`);
+    // A row without a time of its own gets the one of the file.
+    utimesSync(house.main, WRITTEN, WRITTEN);
     house.import();
     const { transcripts, counters } = house.ledger();
     expect(transcripts.journaled).toBeGreaterThanOrEqual(4);
