@@ -11,6 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { localSecond } from '../../src/view/local-time.ts';
 import { nodesOf } from '../../src/view/nodes.ts';
 import { drawTree } from '../../src/view/tree.ts';
+import { journalLine } from '../journal-line.ts';
 import { ranIn } from './ran.ts';
 
 const AT = Date.parse('2026-09-21T12:00:00.000Z');
@@ -29,17 +30,8 @@ afterEach(() => {
   fs.rmSync(home, { recursive: true, force: true });
 });
 
-const lineOf = (n: number, event_type: string, data: object, facts: object = {}): string =>
-  `${JSON.stringify({
-    spec_version: '0.1.0',
-    event_id: `00000000-0000-8000-8000-${String(n).padStart(12, '0')}`,
-    event_type,
-    timestamp: new Date(AT + n * 1_000).toISOString(),
-    source: { tool: 'some-agent' },
-    session_id: session,
-    data,
-    metadata: { 'dev.otel-hooks': { v: 1, seq: n, time: 'native', ...facts } },
-  })}\n`;
+const lineOf = (n: number, type: string, data: object, facts?: object): string =>
+  journalLine({ session, atMs: AT }, n, type, data, facts);
 
 const action = (n: number, turn: string): string =>
   lineOf(

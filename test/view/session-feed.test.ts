@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { sessionKey } from '../../src/session/session-state.ts';
 import { openStore } from '../../src/store/store.ts';
 import { SessionFeed } from '../../src/view/page-data.ts';
+import { journalLine } from '../journal-line.ts';
 
 const AT = Date.parse('2026-09-21T12:00:00.000Z');
 const session = '019ca8d7-3333-7a1b-92c3-0123456789ab';
@@ -22,19 +23,8 @@ afterEach(() => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-function lineOf(n: number, event_type: string, data: object, facts: object = {}): string {
-  const event = {
-    spec_version: '0.1.0',
-    event_id: `00000000-0000-8000-8000-${String(n).padStart(12, '0')}`,
-    event_type,
-    timestamp: new Date(AT + n * 1_000).toISOString(),
-    source: { tool: 'some-agent' },
-    session_id: session,
-    data,
-    metadata: { 'dev.otel-hooks': { v: 1, seq: n, time: 'native', ...facts } },
-  };
-  return `${JSON.stringify(event)}\n`;
-}
+const lineOf = (n: number, type: string, data: object, facts?: object): string =>
+  journalLine({ session, atMs: AT }, n, type, data, facts);
 
 /** Turns of two actions. The second action of every turn ends in the next one, far away in the journal. */
 function* linesOf(turns: number): Generator<string, undefined> {
