@@ -19,7 +19,7 @@ import type { Selection } from './outgoing.ts';
 /** The bytes between two checks for Ctrl-C. */
 export const PART_BYTES = 4 * 1024 * 1024;
 /** The bytes of the parts in one round. After a kill, at most these and the parts of the processes are read again. */
-const ROUND_BYTES = 8 * 1024 * 1024;
+const ROUND_BYTES = 24 * 1024 * 1024;
 /** A shorter time than a person waits for a sign of progress. */
 const ROUND_MS = 500;
 /** The tasks that this process reads before their turn. */
