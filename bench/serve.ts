@@ -1,7 +1,7 @@
 /**
  * The cost to receive an event over HTTP: from a request with a body of 3.4 KB to a whole fragment and 200, by 16
  * clients on kept connections, beside a bare node:http server that reads and discards the same bodies. The real program
- * serves and delivers meanwhile, in a second thread, to a sink.
+ * serves and delivers meanwhile, in a second process, to a sink.
  *
  *     node scripts/bench.mjs serve [--requests 4000] [--slices 12] [--events 0] [--crowd 30] [--gate]
  *
@@ -11,10 +11,11 @@
  * the server asks for it.
  *
  * Afterwards, 1,000 connections send 5,000 events a second for the seconds of `--crowd` (default 30, 16 with `--gate`),
- * to the discarding server, to a `floor` that also writes each event into a file before it answers, to the program, and
- * to the discarding server again. This prints how long the acknowledgements took, the memory of the program with all
- * threads, how often senders had to wait, and how many acknowledged events are neither in the inbox nor in a journal
- * when the program was killed. `--crowd 600` is the long form.
+ * to the discarding server, to a `floor` that also writes each event into a file before it answers, to both beside a
+ * process that computes with the priority of a delivery, to the program, and to the discarding server again. This prints
+ * how long the acknowledgements took, the memory of the program with its delivery, how often senders had to wait, and
+ * how many acknowledged events are neither in the inbox nor in a journal when the program was killed. `--crowd 600` is
+ * the long form.
  *
  * `--gate`: exits 1 when the ratio of CPU falls below the gate in each of three runs, or a gate of the crowd is missed
  * in each of two.
@@ -32,6 +33,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -60,6 +62,7 @@ if (role === 'bare') bare();
 else if (role === 'sink') receive();
 else if (role === 'floor') floor(process.argv[3] ?? '');
 else if (role === 'client') client();
+else if (role === 'busy') busy();
 else if (role === 'crowd') process.on('message', async job => process.send?.(await crowd(job as CrowdJob)));
 else process.exitCode = await onStage(stage => main(stage, process.argv.slice(2)));
 
@@ -150,8 +153,12 @@ async function thousand(stage: Stage, seconds: number, attempt: number): Promise
     return heard<CrowdResult>(sender);
   };
   const others = Math.min(20, Math.max(CROWD.warmSeconds + 3, Math.floor(seconds / 4)));
-  const bares: CrowdResult[] = [];
-  const floors: CrowdResult[] = [];
+  const [bares, floors, busyBares, busyFloors]: [CrowdResult[], CrowdResult[], CrowdResult[], CrowdResult[]] = [
+    [],
+    [],
+    [],
+    [],
+  ];
   const beside = async (role: string, found: CrowdResult[]): Promise<void> => {
     const child = stage.start(role);
     found.push(await load(await heard<string>(child), 'none', others));
@@ -163,16 +170,20 @@ async function thousand(stage: Stage, seconds: number, attempt: number): Promise
   const seenMb: number[] = [];
   try {
     for (let turn = 0; turn < turns; turn += 1) {
-      program.kill('SIGSTOP');
-      await beside('bare', bares);
-      await beside('floor', floors);
-      program.kill('SIGCONT');
+      await whileStopped(served.pid, async () => {
+        await beside('bare', bares);
+        await beside('floor', floors);
+        const computing = stage.start('busy');
+        await heard(computing);
+        await beside('bare', busyBares);
+        await beside('floor', busyFloors);
+        await ended(computing, 'SIGKILL');
+      });
       const watch = setInterval(() => seenMb.push(memoryMb(served.pid)), 500);
       found.push(await load(served.url, served.token, seconds / turns).finally(() => clearInterval(watch)));
       jobs.push(job);
     }
   } finally {
-    // Also when the benchmark fails while the program is stopped.
     await ended(program, 'SIGKILL');
   }
   const state = join(place, '.local', 'state', 'otel-hooks');
@@ -181,12 +192,25 @@ async function thousand(stage: Stage, seconds: number, attempt: number): Promise
   await beside('bare', bares);
   sender.kill();
   const undelivered = missingIn(join(state, 'journal'));
-  return reportCrowd({ bares, floors, found, seenMb, lost: missingIn(state), undelivered, seconds });
+  return reportCrowd({
+    bares,
+    floors,
+    busyBares,
+    busyFloors,
+    found,
+    seenMb,
+    lost: missingIn(state),
+    undelivered,
+    seconds,
+  });
 }
 
 interface Crowd {
   bares: readonly CrowdResult[];
   floors: readonly CrowdResult[];
+  /** Beside a process that computes. */
+  busyBares: readonly CrowdResult[];
+  busyFloors: readonly CrowdResult[];
   found: readonly CrowdResult[];
   seenMb: readonly number[];
   lost: number;
@@ -195,16 +219,23 @@ interface Crowd {
   seconds: number;
 }
 
-function reportCrowd({ bares, floors, found, seenMb, lost, undelivered, seconds }: Crowd): boolean {
+function reportCrowd(crowd: Crowd): boolean {
+  const { bares, floors, busyBares, busyFloors, found, seenMb, lost, undelivered, seconds } = crowd;
   const { connections, perSecond } = CROWD;
   console.log(`\n${connections} connections, ${perSecond} events a second, ${seconds} seconds`);
   const middle = (of: readonly CrowdResult[], field: 'p50Ms' | 'p99Ms' | 'cpuShare'): number =>
     median(of.map(each => each[field]));
   const total = (of: readonly CrowdResult[], field: 'acknowledged' | 'waited' | 'unanswered'): number =>
     of.reduce((all, each) => all + each[field], 0);
-  for (const [name, of] of [['bare', bares] as const, ['floor', floors] as const, ['serve', found] as const])
+  for (const [name, of] of [
+    ['bare', bares],
+    ['floor', floors],
+    ['bare, busy', busyBares],
+    ['floor, busy', busyFloors],
+    ['serve', found],
+  ] as const)
     console.log(
-      `${name.padEnd(6)} p50 ${middle(of, 'p50Ms').toFixed(2)} ms, p99 ${middle(of, 'p99Ms').toFixed(2)} ms (${of.map(({ p99Ms }) => p99Ms.toFixed(2)).join(', ')}), ` +
+      `${name.padEnd(11)} p50 ${middle(of, 'p50Ms').toFixed(2)} ms, p99 ${middle(of, 'p99Ms').toFixed(2)} ms (${of.map(({ p99Ms }) => p99Ms.toFixed(2)).join(', ')}), ` +
         `${total(of, 'acknowledged')} acknowledged, ${total(of, 'waited')} had to wait, ${total(of, 'unanswered')} without an answer, ` +
         `${of.flatMap(({ failed }) => failed).length} failed; the client used ${(middle(of, 'cpuShare') * 100).toFixed(0)} % of a core`,
     );
@@ -222,14 +253,16 @@ function reportCrowd({ bares, floors, found, seenMb, lost, undelivered, seconds 
       { name: 'bar', most: CROWD_P99.bar },
     ]),
   );
-  console.log(judged('p99 of the floor', middle(floors, 'p99Ms') / bareMs, [{ name: 'bar', most: CROWD_P99.bar }]));
+  const floorsOf = { 'the floor': floors, 'the floor beside a busy process': busyFloors };
+  for (const [name, of] of Object.entries(floorsOf))
+    console.log(judged(`p99 of ${name}`, middle(of, 'p99Ms') / bareMs, [{ name: 'bar', most: CROWD_P99.bar }]));
   const quarter = Math.floor(seenMb.length / 4);
   const mostMb = Math.max(...seenMb);
   const growth = Math.max(...seenMb.slice(-quarter)) / Math.max(...seenMb.slice(quarter, 2 * quarter));
   const verdict = mostMb <= CROWD_MB.gate ? `gate <= ${CROWD_MB.gate} met` : `gate <= ${CROWD_MB.gate} missed`;
   const over = Array.from({ length: 8 }, (_, i) => Math.round(seenMb[Math.floor((seenMb.length * i) / 8)] ?? 0));
   console.log(
-    `${'memory of the crowd, all threads'.padEnd(46)} ${mostMb.toFixed(0).padStart(7)}   MB, ${verdict}, bar < ${CROWD_MB.bar} ${mostMb < CROWD_MB.bar ? 'met' : 'missed'}; over time ${over.join(', ')}`,
+    `${'memory of the crowd, with the delivery'.padEnd(46)} ${mostMb.toFixed(0).padStart(7)}   MB, ${verdict}, bar < ${CROWD_MB.bar} ${mostMb < CROWD_MB.bar ? 'met' : 'missed'}; over time ${over.join(', ')}`,
   );
   const isLong = seconds >= LONG_SECONDS;
   if (isLong)
@@ -244,6 +277,17 @@ function reportCrowd({ bares, floors, found, seenMb, lost, undelivered, seconds 
   );
   const isFlat = !isLong || growth <= CROWD_GROWTH.gate;
   return failed.length + lost === 0 && ratio <= CROWD_P99.gate && mostMb <= CROWD_MB.gate && isFlat;
+}
+
+/** Stops the server and its delivery meanwhile. */
+async function whileStopped(pid: number, work: () => Promise<void>): Promise<void> {
+  const pids = [pid, ...childrenOf(pid)];
+  for (const each of pids) process.kill(each, 'SIGSTOP');
+  try {
+    await work();
+  } finally {
+    for (const each of pids) process.kill(each, 'SIGCONT');
+  }
 }
 
 /** All files below a folder, one after another. */
@@ -333,9 +377,10 @@ async function startProgram(place: string, sink: string): Promise<{ side: Side; 
     env: { HOME: place, PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [line] = await new Promise<string[]>(resolve =>
-    createInterface({ input: program.stdout }).once('line', first => resolve([first])),
-  );
+  const [line] = await new Promise<string[]>((resolve, reject) => {
+    createInterface({ input: program.stdout }).once('line', first => resolve([first]));
+    program.once('exit', code => reject(new Error(`serve ended with ${code}`)));
+  });
   const { url, token } = JSON.parse(line ?? '') as { url: string; token: string };
   return { side: sideOf(url, readFileSync(token, 'utf8').trim(), program.pid ?? 0), program };
 }
@@ -366,9 +411,17 @@ function threadCpuMs(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000;
 }
 
+/** The memory of the server and its delivery. Pages that both share count twice. */
 function memoryMb(pid: number): number {
-  const [, kb] = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kb) / 1024;
+  return [pid, ...childrenOf(pid)].reduce((all, of) => {
+    const [, kb] = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${of}/status`, 'utf8')) ?? [];
+    return all + Number(kb) / 1024;
+  }, 0);
+}
+
+function childrenOf(pid: number): number[] {
+  const words = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+  return words.filter(word => word !== '').map(Number);
 }
 
 function bare(): void {
@@ -394,6 +447,13 @@ function floor(place: string): void {
     });
   });
   server.listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+}
+
+/** Wants one core for itself, with the priority that the delivery of a server has. */
+function busy(): void {
+  setPriority(10);
+  process.send?.('');
+  for (;;) Math.random();
 }
 
 /** Requests as bytes over bare connections: the client costs little beside the measured server. */

@@ -1,5 +1,5 @@
 /**
- * The program that hooks start: dist/deliver.js. `serve` runs it as a thread.
+ * The program that hooks and `serve` start: dist/deliver.js.
  *
  * It takes the lock before it loads the program that delivers, because loading costs more than starting Node. So a
  * process that does not get the lock ends early, and hooks see a live owner early (hook/kick.ts).
@@ -10,7 +10,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { parentPort } from 'node:worker_threads';
 import { durationMs } from './lib/duration.ts';
 import { VERSION } from './lib/version.ts';
 import { takeLock } from './store/lock.ts';
@@ -25,6 +24,7 @@ const { values } = parseArgs({
   args: process.argv.slice(2),
   options: {
     kicked: { type: 'boolean' },
+    'for-server': { type: 'string' },
     wait: { type: 'string' },
     'state-dir': { type: 'string' },
     from: { type: 'string' },
@@ -33,19 +33,30 @@ const { values } = parseArgs({
 });
 const folder = typeof values['state-dir'] === 'string' ? values['state-dir'] : undefined;
 const from = typeof values.from === 'string' ? values.from : undefined;
+/** The pid of the server that started this process. */
+const server = typeof values['for-server'] === 'string' ? Number(values['for-server']) : undefined;
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
 
 try {
   const byHand = waitMs !== undefined;
   const startMs = performance.now();
   const lock =
-    folder === undefined ? undefined : await takeLock({ folder, version: VERSION, byHand, waitMs: waitMs ?? 0 });
+    folder === undefined
+      ? undefined
+      : await takeLock({ folder, version: VERSION, byHand, waitMs: waitMs ?? 0, server });
   if (folder !== undefined && lock === undefined) process.exit(1);
   try {
-    if (!byHand && parentPort === null) await pause(GATHER_MS);
+    if (!byHand && server === undefined) await pause(GATHER_MS);
     const { deliverKicked } = await import('./deliver/kicked-program.ts');
     const leftMs = waitMs === undefined ? undefined : Math.max(0, waitMs - (performance.now() - startMs));
-    await deliverKicked({ folder, waitMs: leftMs, self: fileURLToPath(import.meta.url), lock, from });
+    await deliverKicked({
+      folder,
+      waitMs: leftMs,
+      self: fileURLToPath(import.meta.url),
+      lock,
+      from,
+      forServer: server !== undefined,
+    });
   } finally {
     lock?.release();
   }

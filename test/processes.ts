@@ -10,6 +10,7 @@ export const processes = [
   'test/hook/kicks.test.ts',
   'test/package/life-cycle.test.ts',
   'test/serve/attacks.test.ts',
+  'test/serve/delivery.test.ts',
   'test/wire/hostile-repository.test.ts',
   'test/wire/places.test.ts',
   'test/wire/uninstall.test.ts',

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { collectAlone, keepYoungSmall, limitGarbage } from '../lib/garbage.ts';
+import { collectAlone, keepYoungSmall, limitGarbage, markAlone } from '../lib/garbage.ts';
 import { publicKeys } from '../lib/jws.ts';
 import { readKey } from '../lib/private-file.ts';
 import { FileRefused, readRegularFile } from '../lib/regular-file.ts';
@@ -67,6 +67,7 @@ interface Serving {
 async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
   const { host, port, rate, tls, signers, file, isGiven, isJson } = serving;
   collectAlone();
+  markAlone();
   keepYoungSmall();
   limitGarbage(GARBAGE_PERCENT);
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -1,32 +1,31 @@
 /**
- * Delivery in the process that hooks start, and in a thread of `serve`. kicked.ts loads it, and passes the lock if it
- * has it.
+ * Delivery in the process that hooks or `serve` start. kicked.ts loads it, and passes the lock if it has it.
  *
  * Its output is not read. Its OTEL_* variables come from the project whose hook started it, so they are ignored: every
  * session has its own.
  */
-import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
-import { parentPort } from 'node:worker_threads';
+import { getPriority, setPriority } from 'node:os';
 import { loadConfig } from '../config/files.ts';
 import { homeOf, stateFolder } from '../config/folders.ts';
 import { compileBriefly } from '../lib/compile.ts';
 import { durationMs } from '../lib/duration.ts';
-import { collectAlone, keepYoungSmall } from '../lib/garbage.ts';
+import { collectAlone, limitGarbage } from '../lib/garbage.ts';
 import type { Lock } from '../store/lock.ts';
 import { deliver } from './deliver.ts';
 import { keepOf } from './state-limits.ts';
 
 const LINGER_MS = 30_000;
-/** True within `serve`, which may receive thousands of events. */
+/** For `serve`, which may receive thousands of events. */
 const GATHER_MS = 250;
 /** A round holds its events several times, as text, values and bodies, and `serve` has a limit for its memory. */
 const ROUND = { fragments: 2_000, bytes: 2 * 1024 * 1024 };
 /**
- * Answers come first. In a group of threads that wants more than there is, a thread with this value gets a tenth of the
- * time of one with 0.
+ * Answers come first. In a group of processes that wants more than there is, one with this value gets a tenth of the time
+ * of one with 0.
  */
 const NICE = 10;
+/** A server runs for months beside other programs, so its delivery trades time for memory. */
+const GARBAGE_PERCENT = 40;
 
 export interface Kicked {
   /** Absent: the folder of the user's configuration. */
@@ -38,23 +37,21 @@ export interface Kicked {
   lock: Lock | undefined;
   /** The working folder of the hook that started this process. */
   from: string | undefined;
+  /** `serve` started this process. It ends with the server. */
+  forServer: boolean;
 }
 
 /** Ends the process. */
-export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked): Promise<never> {
+export async function deliverKicked({ folder, waitMs, self, lock, from, forServer }: Kicked): Promise<never> {
   compileBriefly();
   const { env, platform } = process;
   const home = homeOf(env);
   /** `serve` names the configuration file. The variable of a hook counts for that hook's sessions only. */
-  const configFile = parentPort === null ? undefined : env.OTEL_HOOKS_CONFIG;
+  const configFile = forServer ? env.OTEL_HOOKS_CONFIG : undefined;
   const surroundings = { env, home, platform, ownVariables: false, configFile };
   const stop = new AbortController();
-  if (parentPort === null) collectAlone();
-  else {
-    parentPort.once('message', () => stop.abort());
-    standBack();
-    keepYoungSmall();
-  }
+  if (forServer) serveBeside(stop);
+  else collectAlone();
   // Only the path of the file is passed on. Its content belongs to the user, independent of the hook that started this
   // process.
   const { XDG_CONFIG_HOME, APPDATA, OTEL_HOOKS_CONFIG } = env;
@@ -70,14 +67,14 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
   const { outcome } = await deliver({
     stateFolder: folder ?? stateFolder({ env, home, platform }),
     byHand: waitMs !== undefined,
-    waitMs: waitMs ?? (parentPort === null ? lingerMs() : Number.POSITIVE_INFINITY),
+    waitMs: waitMs ?? (forServer ? Number.POSITIVE_INFINITY : lingerMs()),
     surroundings,
     fsync: config.fsync,
     keep: keepOf(config),
     self,
-    ...(parentPort === null ? {} : { gatherMs: GATHER_MS, round: ROUND }),
+    ...(forServer ? { gatherMs: GATHER_MS, round: ROUND } : {}),
     stop: stop.signal,
-    staysForCommands: parentPort === null && waitMs === undefined,
+    staysForCommands: !forServer && waitMs === undefined,
     lock,
   });
   return process.exit(outcome === 'busy' ? 1 : 0);
@@ -88,11 +85,18 @@ function lingerMs(): number {
   return durationMs(process.env.OTEL_HOOKS_LINGER ?? '') ?? LINGER_MS;
 }
 
-/** If the system has priorities for threads, senders get a higher one than delivery. */
-function standBack(): void {
+/** Ends at the next pause when the server stops or has died. */
+function serveBeside(stop: AbortController): void {
+  const end = (): void => stop.abort();
+  process.once('disconnect', end);
+  if (!process.connected) end();
+  // Ctrl-C and service managers send their signal to the server and to this process.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
+  limitGarbage(GARBAGE_PERCENT);
   try {
-    setPriority(Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]), NICE);
+    // A server that was started with a lower priority has passed it on, and only root may raise it.
+    if (getPriority() < NICE) setPriority(NICE);
   } catch {
-    // Not Linux: both have the same priority.
+    // A sandbox forbids it: both have the same priority.
   }
 }

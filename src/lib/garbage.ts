@@ -19,23 +19,26 @@ export function collectAlone(): void {
 }
 
 /**
- * Stops the young generations of all threads from growing. A collection of a small one is short, and the memory that it
- * may fill stays small. V8 undoes this when it creates a thread, so each new thread must call it too.
+ * Makes this process mark the old generation on its main thread. While both processors are busy, the helper threads that
+ * V8 uses for this take the time of the main thread.
+ */
+export function markAlone(): void {
+  setFlagsFromString('--no-concurrent-marking');
+}
+
+/**
+ * Stops the young generation of this process from growing. A collection of a small one is short, and the memory that it
+ * may fill stays small.
  */
 export function keepYoungSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 /**
- * Limits the garbage of the old generations of all threads to a part of their live values. V8 allows three times as much
- * garbage as live values where the machine has much memory. A limit for the whole memory would end a thread that needs
+ * Limits the garbage of the old generation of this process to a part of its live values. V8 allows three times as much
+ * garbage as live values where the machine has much memory. A limit for the whole memory would end a process that needs
  * more than usual.
  */
 export function limitGarbage(percent: number): void {
   setFlagsFromString(`--heap-growing-percent=${percent}`);
-}
-
-/** Sets the size with which the young generations of further threads start. */
-export function startYoungAt(semiSpaceMb: number): void {
-  setFlagsFromString(`--min-semi-space-size=${semiSpaceMb}`);
 }

@@ -1,10 +1,9 @@
 /**
- * Delivery within this process: the program that hooks start, as a thread, so that a sender never waits for a round.
- * The thread takes the lock like every delivery, with our process id, so front ends see a live owner. It releases the
- * lock when a person or a newer version asks for it, and is started again when they have ended.
+ * Delivery beside the server: the program that hooks start, as a child process. Its garbage collections and its work
+ * then cost the thread that answers only what the scheduler gives them. The child takes the lock like every delivery,
+ * releases it when a person or a newer version asks for it, and is started again when they have ended.
  */
-import { Worker } from 'node:worker_threads';
-import { startYoungAt } from '../lib/garbage.ts';
+import { type ChildProcess, fork } from 'node:child_process';
 
 export interface Delivery {
   isAtWork(): boolean;
@@ -22,43 +21,46 @@ export interface DeliveryOptions {
 const AGAIN_MS = 500;
 /** The pause while another process delivers, or after an error such as a full disk or a folder of another user. */
 const LONGEST_AGAIN_MS = 10_000;
-/** More makes collections rarer. */
-const SEMI_SPACE_MB = 8;
+/**
+ * V8 collects garbage and compiles in helper threads. They would have the priority of the server, and would run before
+ * the thread that answers.
+ */
+const NODE_FLAGS = ['--single-threaded', '--max-semi-space-size=8'];
 
 export function startDelivery({ program, stateFolder, env }: DeliveryOptions): Delivery {
-  let worker: Worker | undefined;
+  let child: ChildProcess | undefined;
   let timer: NodeJS.Timeout | undefined;
   let againMs = AGAIN_MS;
   let isStopping = false;
   const start = (): void => {
-    startYoungAt(SEMI_SPACE_MB);
-    const started = new Worker(program, {
-      argv: ['--kicked', '--state-dir', stateFolder],
+    const started = fork(program, ['--kicked', '--for-server', String(process.pid), '--state-dir', stateFolder], {
       env: { ...env },
-      resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
-      stdout: true,
-      stderr: true,
+      execArgv: NODE_FLAGS,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    worker = started;
-    started.on('error', () => undefined);
-    started.once('exit', code => {
-      worker = undefined;
+    child = started;
+    const ended = (code: number | null): void => {
+      if (child !== started) return;
+      child = undefined;
       if (isStopping) return;
       againMs = code === 0 ? AGAIN_MS : Math.min(againMs * 2, LONGEST_AGAIN_MS);
       timer = setTimeout(start, againMs);
-    });
+    };
+    started.once('exit', ended);
+    // A process that could not be started has no exit.
+    started.on('error', () => started.pid === undefined && ended(null));
   };
   start();
   return {
-    isAtWork: () => worker !== undefined,
+    isAtWork: () => child !== undefined,
     async stop(withinMs) {
       isStopping = true;
       clearTimeout(timer);
-      const last = worker;
+      const last = child;
       if (last === undefined) return;
       const ended = new Promise<void>(resolve => last.once('exit', () => resolve()));
-      last.postMessage('stop');
-      const late = setTimeout(() => void last.terminate(), withinMs);
+      if (last.connected) last.disconnect();
+      const late = setTimeout(() => last.kill('SIGKILL'), withinMs);
       await ended;
       clearTimeout(late);
     },

@@ -67,6 +67,8 @@ export interface LockOptions {
    * for that. An owner that this process cannot see is watched until its state is known, by one process at a time.
    */
   waitMs: number;
+  /** The pid of the server that started this process, and starts another one when this one ends. */
+  server?: number | undefined;
   system?: LockSystem;
 }
 
@@ -97,11 +99,12 @@ const HANDOVER_MS = 15_000;
 
 /** Returns undefined if another process keeps the lock. Throws StateRefused if the folder belongs to another user. */
 export async function takeLock(options: LockOptions): Promise<Lock | undefined> {
-  const { folder, version, system = thisSystem() } = options;
+  const { folder, version, server, system = thisSystem() } = options;
   const { clock, self } = system;
+  const serverId = server === undefined ? {} : { server: { pid: server, start: startOf(server) } };
   const disk: Disk = { fs: system.fs, folder, fsync: false, clock, nonce: system.nonce };
   openFolder(disk, 'own');
-  const attempt = new Attempt(disk, system, { v: 1, ...self, nonce: system.nonce(), version }, options);
+  const attempt = new Attempt(disk, system, { v: 1, ...self, nonce: system.nonce(), version, ...serverId }, options);
   try {
     for (let result = attempt.next(); ; result = attempt.next()) {
       if (typeof result === 'object') return result;
@@ -209,17 +212,19 @@ export function isDelivering(folder: string, system: LockSystem = thisSystem()):
   return clock.nowMs() - seen.mtimeMs < STALE_MS;
 }
 
-/** Returns the live process of this machine that has the lock. */
+/** Returns the live process of this machine that has the lock, or the server that would start it again. */
 export function lockOwner(folder: string, system: LockSystem = thisSystem()): ProcessId | undefined {
   const { fs, clock, nonce, self } = system;
   const owner = readLock({ fs, folder, fsync: false, clock, nonce })?.owner;
-  return owner !== undefined && canSee(self, owner) && system.isAlive(owner) ? owner : undefined;
+  if (owner === undefined || !canSee(self, owner)) return undefined;
+  return [{ ...owner, ...owner.server }, owner].find(system.isAlive);
 }
 
 interface Owner extends ProcessId {
   v: 1;
   nonce: string;
   version: string;
+  server?: Pick<ProcessId, 'pid' | 'start'>;
 }
 interface Seen {
   text: string;

@@ -78,9 +78,7 @@ export function verdictsOn(
 ): Verdict[] {
   const transcripts = state.transcripts ?? noTranscripts();
   const held = awaited(state.fold);
-  // Nothing waits any more in a session that is over and was read to its end.
-  if (!isOver || result.isMore) noteWaits(transcripts, held, access.nowMs);
-  else forgetWaits(transcripts, held);
+  noteWaits(transcripts, held, access.nowMs);
   if (result.isMore) return [];
   const waits: Waiting = { transcript, transcripts, held, result, access, isOver };
   const isNowhere = !result.isThere && isHopeless(state, transcript, access);
@@ -101,13 +99,9 @@ interface Waiting {
 
 /** Stores the time at which each closed span began to wait, and removes the spans that were emitted. */
 function noteWaits(transcripts: TranscriptState, held: readonly Held[], nowMs: number): void {
-  forgetWaits(transcripts, held);
-  for (const { of } of held) transcripts.waits[of] ??= nowMs;
-}
-
-function forgetWaits({ waits }: TranscriptState, held: readonly Held[]): void {
   const names = new Set(held.map(({ of }) => of));
-  for (const of of Object.keys(waits)) if (!names.has(of)) delete waits[of];
+  for (const of of Object.keys(transcripts.waits)) if (!names.has(of)) delete transcripts.waits[of];
+  for (const { of } of held) transcripts.waits[of] ??= nowMs;
 }
 
 function hasFreshWordless({ transcripts, held, access }: Waiting): boolean {
