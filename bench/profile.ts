@@ -157,13 +157,13 @@ class Lead {
     const files: string[] = [];
     const filesOf = async (mode: 'cpu' | 'heap'): Promise<string[]> => {
       const ending = `.${mode}profile`;
-      // A thread of its own writes a file of its own; files of an earlier run must not count.
+      // Each process writes a file of its own; files of an earlier run must not count.
       const written = (): string[] =>
         readdirSync(this.#out)
           .filter(each => each.startsWith(`${stage}.`) && each.endsWith(ending))
           .map(each => join(this.#out, each));
       for (const old of written()) rmSync(old);
-      await this.#run(stage, mode, join(this.#out, `${stage}${stage === 'import' ? '.%t' : ''}${ending}`));
+      await this.#run(stage, mode, join(this.#out, `${stage}${stage === 'import' ? '.%p' : ''}${ending}`));
       files.push(...written());
       return written();
     };
@@ -211,14 +211,15 @@ async function workerRun(job: Job): Promise<Run> {
 
 async function importRun(job: Job): Promise<Run> {
   const { folder, mode, file, mb, fsync } = job;
-  const [preload, facts] = [join(folder, 'preload.cjs'), join(folder, 'facts.json')];
+  const [preload, facts] = [join(folder, 'preload.cjs'), join(folder, 'facts')];
   writeSessions(folder, Math.ceil((mb * 1024 * 1024) / SESSION_BYTES));
   writeFileSync(preload, mode === 'plain' || mode === 'calls' ? FACTS : PRELOAD);
   const bin = fileURLToPath(new URL('../dist/otel-hooks.cjs', import.meta.url));
-  const node = [process.execPath, '--require', preload, bin, 'import', '--all', '--json', '--wait', '0s'];
+  const node = [process.execPath, bin, 'import', '--all', '--json', '--wait', '0s'];
   const env = {
     PATH: process.env.PATH,
     HOME: folder,
+    NODE_OPTIONS: `--require ${preload}`,
     PROFILE_MODE: mode,
     PROFILE_FILE: mode === 'plain' ? facts : file,
   };
@@ -228,16 +229,16 @@ async function importRun(job: Job): Promise<Run> {
   const items = sessions.reduce((sum, { events }) => sum + events, 0);
   if (items === 0) throw new Error('nothing was imported');
   if (mode !== 'plain') return { items, cpuMs: 0 };
-  return { items, ...JSON.parse(readFileSync(facts, 'utf8')) };
+  const lines = readFileSync(facts, 'utf8').trim().split('\n');
+  return { items, cpuMs: lines.reduce((sum, line) => sum + Number(line), 0) };
 }
 
-/** Loaded before the command: writes what the process cost, at its end. */
+/** Loaded before the command: each process adds its CPU time at its end. */
 const FACTS = `'use strict';
-if (require('node:worker_threads').isMainThread)
-  process.on('exit', () => {
-    const { user, system } = process.cpuUsage();
-    require('node:fs').writeFileSync(process.env.PROFILE_FILE, JSON.stringify({ cpuMs: (user + system) / 1000 }));
-  });
+process.on('exit', () => {
+  const { user, system } = process.cpuUsage();
+  require('node:fs').appendFileSync(process.env.PROFILE_FILE, (user + system) / 1000 + '\\n');
+});
 `;
 
 const traced = ({ mode, file }: Job, command: string[]): string[] =>

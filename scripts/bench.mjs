@@ -18,6 +18,7 @@ npm run bench -- compare COMMIT [NAME...] [--turns 5] [--most 5]
                                                this tree and an older commit in turns; exits with 1 when a ratio is worse
                                                by more than 5 %
 npm run bench -- profile [STAGE...] [--out DIR]  where each stage spends CPU time, allocations and system calls
+npm run bench -- ladder                        what each step of an import adds to the CPU time of an event
 
   --json   print the figures as JSON; what the benchmark prints goes to standard error (\`npm run --silent bench\` or
            \`node scripts/bench.mjs\`, because npm prints lines of its own)
@@ -34,8 +35,8 @@ const isJson = words.includes('--json');
 const names = (existsSync(folder) ? readdirSync(folder) : [])
   .filter(file => file.endsWith('.ts'))
   .map(file => file.slice(0, -3));
-/** `stack` needs Docker and back ends that run there. `profile` has no figures. */
-const APART = ['stack', 'profile'];
+/** `stack` needs Docker and back ends that run there. `profile` and `ladder` have no figures. */
+const APART = ['stack', 'profile', 'ladder'];
 const MEMORY = '/dev/shm';
 const STOPS = ['SIGINT', 'SIGTERM'];
 process.exit(await main());

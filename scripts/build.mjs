@@ -4,7 +4,7 @@
  *   dist/otel-hooks.cjs   the bin: CommonJS, small, because every hook pays for loading it
  *   dist/run-hook.cjs     the program of `run-hook`: an agent waits for it before a guarded action
  *   dist/cli.js, chunks/  the commands, each loaded when it is called
- *   dist/import-thread.js a thread of `import`
+ *   dist/import-process.js a further process of `import`
  *   dist/deliver.js       the process that hooks start: takes the lock, then loads chunks/kicked-program-<hash>.js, one file
  *                         named by its contents, so that an upgrade cannot mix two versions under it
  *   dist/short.cjs        `status --short`, which prompts of shells run
@@ -159,7 +159,7 @@ const bundles = [
   },
   { entryPoints: { short: 'src/short.ts' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
   {
-    entryPoints: { cli: 'src/cli.ts', 'import-thread': 'src/import-thread.ts' },
+    entryPoints: { cli: 'src/cli.ts', 'import-process': 'src/import-process.ts' },
     format: 'esm',
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',

@@ -50,14 +50,12 @@ function startProfiler(mode: 'cpu' | 'heap', file: string): () => void {
 }
 
 /**
- * A program to load before the command of a whole stage: it records each thread from its start to its end. `%t` in the
- * file becomes the number of the thread. A thread that is terminated has no event `exit`, so the main thread asks for the
- * records of all threads before it terminates the first one.
+ * A program to load before the command of a whole stage: it records each process from its start to its end. `%p` in the
+ * file becomes the id of the process.
  */
 export const PRELOAD = `'use strict';
 const { Session } = require('node:inspector');
 const { writeFileSync } = require('node:fs');
-const { BroadcastChannel, isMainThread, threadId, Worker } = require('node:worker_threads');
 const { PROFILE_MODE: mode, PROFILE_FILE: file } = process.env;
 const session = new Session();
 session.connect();
@@ -72,40 +70,11 @@ if (mode === 'cpu') {
     includeObjectsCollectedByMinorGC: true,
   });
 }
-let isWritten = false;
-const write = () => {
-  if (isWritten) return;
-  isWritten = true;
+process.on('exit', () =>
   session.post(mode === 'cpu' ? 'Profiler.stop' : 'HeapProfiler.stopSampling', (_, { profile }) =>
-    writeFileSync(file.replace('%t', threadId), JSON.stringify(profile)),
-  );
-};
-process.on('exit', write);
-const channel = new BroadcastChannel('otel-hooks-profile');
-channel.unref();
-if (isMainThread) {
-  let threads = 0;
-  let isAsked = false;
-  process.on('worker', () => (threads += 1));
-  const { terminate } = Worker.prototype;
-  Worker.prototype.terminate = function () {
-    if (!isAsked) {
-      isAsked = true;
-      const written = new Int32Array(new SharedArrayBuffer(4));
-      channel.postMessage(written);
-      const untilMs = performance.now() + 10_000;
-      for (let count = 0; count < threads && performance.now() < untilMs; count = Atomics.load(written, 0))
-        Atomics.wait(written, 0, count, 1_000);
-    }
-    return terminate.call(this);
-  };
-} else {
-  channel.onmessage = ({ data }) => {
-    write();
-    Atomics.add(data, 0, 1);
-    Atomics.notify(data, 0);
-  };
-}
+    writeFileSync(file.replace('%p', process.pid), JSON.stringify(profile)),
+  ),
+);
 `;
 
 export interface Share {

@@ -11,6 +11,7 @@ import { installationOf } from '../documents/installation.ts';
 import { noted } from '../documents/problem-notes.ts';
 import { compileBriefly } from '../lib/compile.ts';
 import { durationMs } from '../lib/duration.ts';
+import { collectAlone } from '../lib/garbage.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
 import {
@@ -53,6 +54,7 @@ interface Line {
 
 export async function run(words: Words, io: Io): Promise<number> {
   compileBriefly();
+  collectAlone();
   const order = orderOf(words, io);
   const { isJson, isDry, found, unread, more } = order;
   if (!isJson)
@@ -232,7 +234,7 @@ async function committed(order: Order, store: Store, progress: Progress, isAsked
     ...{ store, found, isAsked, now: io.now, selection: which },
     world: nowMs => ({ ...worldOf(order, installation), nowMs }),
     documents: [...changes, ...noted(store, unread, io.now())],
-    program: `${distFolder()}/import-thread.js`,
+    program: `${distFolder()}/import-process.js`,
     note(imported) {
       note(done, imported);
       progress.add(imported.bytes, imported.done);

@@ -126,7 +126,7 @@ class JournalDispatcher implements Dispatcher {
     this.#bestEffort(() => this.#giveBack());
     this.#runner.stopAll();
     // The time limit is for a process that the system cannot end.
-    await Promise.race([this.#runner.allEnded(), pause(1_000)]);
+    await within(1_000, this.#runner.allEnded());
     this.#bestEffort(() => this.#commitOutcomes());
   }
 
@@ -208,6 +208,16 @@ class JournalDispatcher implements Dispatcher {
       // The outcome is not stored, so the next delivery counts the command as killed. This is the only effect.
     }
   }
+}
+
+/** The timer ends with the wait, because it would keep the process alive. */
+async function within(ms: number, ended: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([ended, late]);
+  clearTimeout(timer);
 }
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));

@@ -204,9 +204,10 @@ function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size:
 
 /** Returns the first rows of a file. The rows of the last file are cached, because every agent reads them. */
 function startsOf(eyes: Eyes) {
-  let last: { path: string; beginning: Beginning; rows: FirstRows } | undefined;
+  let last: { path: string; beginning: Beginning; rows: FirstRows & { leave(): void } } | undefined;
   return (path: string, size: number, beginning: Beginning): FirstRows => {
     if (last?.path === path && last.beginning === beginning) return last.rows;
+    last?.rows.leave();
     const rows = firstRows(eyes, path, Math.min(size, beginning.bytes), beginning.rows);
     last = { path, beginning, rows };
     return rows;
@@ -214,7 +215,7 @@ function startsOf(eyes: Eyes) {
 }
 
 /** Most agents know the session after a few rows, so the others are not read. */
-function firstRows(eyes: Eyes, path: string, size: number, most: number): FirstRows {
+function firstRows(eyes: Eyes, path: string, size: number, most: number): FirstRows & { leave(): void } {
   const known: Fields[] = [];
   const reader = rowsFrom(eyes, path, 0, size, () => undefined, { stepBytes: FIRST_BYTES });
   const at = (index: number): Fields | undefined => {
@@ -236,7 +237,7 @@ function firstRows(eyes: Eyes, path: string, size: number, most: number): FirstR
     for (const row of each()) if (is(row)) return row;
     return undefined;
   };
-  return { find, some: is => find(is) !== undefined, [Symbol.iterator]: each };
+  return { find, some: is => find(is) !== undefined, [Symbol.iterator]: each, leave: () => reader.leave() };
 }
 
 const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({

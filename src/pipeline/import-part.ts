@@ -1,11 +1,11 @@
 /**
- * Parts of an import that other threads compute.
+ * Parts of an import that are computed before their turn, most of them by other processes.
  *
- * A thread reads sessions of which the state folder knows nothing, and returns the effect of each part of them: journal
- * lines, states, bodies and counts, as bytes. The thread of the import adds the parts to rounds, in the order of the
- * sessions, and commits the rounds. So the result is the same as that of one thread.
+ * A process reads sessions of which the state folder knows nothing, and returns the effect of each part of them: journal
+ * lines, states, bodies and counts, as bytes. The process of the import adds the parts to rounds, in the order of the
+ * sessions, and commits the rounds. So the result is the same as that of one process.
  *
- * Few sessions depend on others: forks, whose transcripts begin with rows of another session. A thread does not see the
+ * Few sessions depend on others: forks, whose transcripts begin with rows of another session. A part does not see the
  * other sessions. So it stops at a session that asks for another one, and the import reads this session itself, in its
  * turn. The import does the same if the first row of a session belongs to an earlier session.
  */
@@ -70,7 +70,7 @@ interface SessionPart {
 /** One of these sessions depends on another one. */
 export type Entangled = Pick<Part, 'from' | 'to' | 'isMore'> & { isEntangled: true };
 
-/** Reads the sessions of tasks, in a thread. */
+/** Reads the sessions of tasks without the state folder. */
 export class PartReader {
   private readonly world: ImportWorld;
   private readonly selection: Selection;
@@ -176,7 +176,7 @@ export class PartReader {
 
 const encoder = new TextEncoder();
 
-/** A round of the parts of threads. */
+/** A round of such parts. */
 export class PartsRound {
   bytes = 0;
   readonly parts: Part[] = [];
@@ -250,7 +250,7 @@ function journalOf({ sessions, lines }: Part): NonNullable<Round['journal']> {
   });
 }
 
-/** Adds the items that the rounds of threads produced. */
+/** Adds the items that the parts produced. */
 function addAccounts(ledger: Ledger, accounts: Ledger['destinations']): void {
   for (const [id, produced] of Object.entries(accounts)) {
     const known = accountsOf(ledger, id, produced);

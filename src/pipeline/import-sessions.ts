@@ -1,28 +1,29 @@
 /**
- * Imports sessions in rounds, in their order. Where it pays, other threads read the transcripts (import-part.ts), and
- * this thread commits. It reads the sessions itself of which the state folder knows something, and all of them if the
- * threads fail.
+ * Imports sessions in rounds, in their order. Where it pays, further processes read transcripts (import-part.ts), and
+ * this process commits, and reads while it waits. It reads the sessions itself of which the state folder knows
+ * something, and all of them if the other processes fail.
  */
 
 import { documents } from '../documents/documents.ts';
-import { collectAlone } from '../lib/garbage.ts';
 import type { Problem } from '../problems/problem.ts';
 import { isErased, noneErased } from '../receive/erased.ts';
 import { sessionKey } from '../session/session-state.ts';
 import type { DocumentChange } from '../store/document.ts';
 import type { Round, Store } from '../store/store.ts';
 import type { FoundTranscript } from './find-transcripts.ts';
-import { PartsRound } from './import-part.ts';
+import { type PartReader, PartsRound } from './import-part.ts';
+import { ImportProcesses, type PartSource, ProcessFailed, partReader, processesFor } from './import-processes.ts';
 import { type ImportRound, type ImportWorld, importRound, type SessionSummary } from './import-round.ts';
-import { ImportThreads, ThreadFailed, threadsFor } from './import-threads.ts';
 import type { Selection } from './outgoing.ts';
 
 /** The bytes between two checks for Ctrl-C. */
 export const PART_BYTES = 4 * 1024 * 1024;
-/** The bytes of the parts in one round. After a kill, at most these and the parts of the threads are read again. */
-const ROUND_BYTES = 8 * 1024 * 1024;
+/** The bytes of the parts in one round. After a kill, at most these and the parts of the processes are read again. */
+const ROUND_BYTES = 24 * 1024 * 1024;
 /** A shorter time than a person waits for a sign of progress. */
 const ROUND_MS = 500;
+/** The tasks that this process reads before their turn. */
+const MOST_READ_AHEAD = 2;
 const MOST_FAILURES = 3;
 
 /** The result of sessions that were committed. */
@@ -44,10 +45,10 @@ export interface Importing {
   selection: Selection;
   /** Changes that the first round makes as well. */
   documents: readonly DocumentChange[];
-  /** The program of the threads. Absent: all sessions are read in this thread. */
+  /** The program of further processes. Absent: all sessions are read in this process. */
   program: string | undefined;
-  /** The number of threads. Absent: as many as are worth it. */
-  threads?: number | undefined;
+  /** The number of further processes. Absent: as many as are worth it. */
+  processes?: number | undefined;
   isAsked: () => boolean;
   note: (imported: Imported) => void;
 }
@@ -58,14 +59,14 @@ export async function importSessions(importing: Importing): Promise<boolean> {
   const run = new Run(importing);
   if (found.length === 0) store.commit({ epoch: store.epoch, documents: [...importing.documents] });
   // Metrics are sums over all sessions in their order.
-  const count = selection.metrics ? 0 : (importing.threads ?? threadsFor(found));
+  const count = selection.metrics ? 0 : (importing.processes ?? processesFor(found));
   for (
     let failures = 0;
     program !== undefined && count > 0 && failures < MOST_FAILURES && run.done < found.length;
     failures += 1
   ) {
-    if (!(await run.byThreads(program, count))) return false;
-    // A thread failed: its session may need more memory than a thread has.
+    if (!(await run.byProcesses(program, count))) return false;
+    // A process failed: its session may need more memory than a process has.
     if (!(await run.alone(found.slice(run.done, run.done + 1)))) return false;
   }
   return await run.alone(found.slice(run.done));
@@ -87,7 +88,7 @@ class Run {
     this.first = importing.documents;
   }
 
-  /** Reads sessions in this thread, in the same tasks as threads. Returns false if it was stopped. */
+  /** Reads sessions in their turn, in the same tasks as further processes. Returns false if it was stopped. */
   async alone(found: readonly FoundTranscript[]): Promise<boolean> {
     for (const task of tasksOf(found, each => this.isNew(each))) if (!(await this.inRounds(task.found))) return false;
     return true;
@@ -104,53 +105,53 @@ class Run {
       note(imported);
       left = left.slice(imported.done);
       // The event loop runs, so that Ctrl-C is noticed.
-      await new Promise(resolve => setImmediate(resolve));
+      await turn();
     }
     return true;
   }
 
-  /** Returns false if it was stopped. If a thread fails, or a round is lost, the rest is left. */
-  async byThreads(program: string, count: number): Promise<boolean> {
-    const { world, now, selection } = this.importing;
+  /** Returns false if it was stopped. If a process fails, or a round is lost, the rest is left. */
+  async byProcesses(program: string, count: number): Promise<boolean> {
+    const { found, world, now, selection } = this.importing;
     const { eyes, pins, nowMs, ...shared } = world(now());
-    collectAlone();
-    const threads = new ImportThreads(program, { world: shared, bytes: PART_BYTES, selection }, count);
+    const processes = new ImportProcesses(program, { world: shared, bytes: PART_BYTES, selection }, count);
+    const ahead = new TasksAhead(
+      tasksOf(found.slice(this.done), each => this.isNew(each)),
+      processes,
+      partReader(shared, PART_BYTES, selection),
+      { most: 2 * count + 1, now },
+    );
     try {
-      const isWhole = await this.tasks(threads, 2 * count);
+      const isWhole = await this.tasks(ahead);
       this.commitPending();
       return isWhole;
     } catch (error) {
-      if (!(error instanceof ThreadFailed || error instanceof RoundLost)) throw error;
+      if (!(error instanceof ProcessFailed || error instanceof RoundLost)) throw error;
       this.pending = undefined;
       return true;
     } finally {
-      threads.close();
+      await processes.close();
     }
   }
 
-  private async tasks(threads: ImportThreads, most: number): Promise<boolean> {
-    const { found, now } = this.importing;
-    const tasks = tasksOf(found.slice(this.done), each => this.isNew(each));
-    const given: { number: number | undefined; found: readonly FoundTranscript[] }[] = [];
-    for (;;) {
-      while (given.length < most) {
-        const { value: task } = tasks.next();
-        if (task === undefined) break;
-        given.push({ number: task.isNew ? threads.give(task.found, now()) : undefined, found: task.found });
-      }
-      const task = given.shift();
-      if (task === undefined) return true;
-      const isDone =
-        task.number === undefined ? await this.inTurn(task.found) : await this.parts(threads, task.number, task.found);
+  private async tasks(ahead: TasksAhead): Promise<boolean> {
+    for (let task = ahead.next(); task !== undefined; task = ahead.next()) {
+      const { found, parts } = task;
+      const isDone = parts === undefined ? await this.inTurn(found) : await this.parts(parts, found, ahead);
       if (!isDone) return false;
     }
+    return true;
   }
 
-  private async parts(threads: ImportThreads, task: number, found: readonly FoundTranscript[]): Promise<boolean> {
+  private async parts(source: PartSource, found: readonly FoundTranscript[], ahead: TasksAhead): Promise<boolean> {
     const { isAsked, store, now } = this.importing;
-    /** The sessions before this one were read in this thread. */
+    const next = async () => {
+      while (!source.isReady() && ahead.readOne()) await turn();
+      return await source.next();
+    };
+    /** The sessions before this one were read in their turn. */
     let read = 0;
-    for (let part = await threads.next(task); part !== undefined; part = await threads.next(task)) {
+    for (let part = await next(); part !== undefined; part = await next()) {
       if (isAsked()) return false;
       if (part.from < read) continue;
       if (this.pending === undefined) {
@@ -192,7 +193,7 @@ class Run {
     return true;
   }
 
-  /** Returns true if a thread can read the session without the state folder. */
+  /** Returns true if a process can read the session without the state folder. */
   private isNew({ agent, session }: FoundTranscript): boolean {
     const { store } = this.importing;
     const key = sessionKey(agent.id, session);
@@ -202,6 +203,69 @@ class Run {
       !isErased(store.read(documents.erased) ?? noneErased, key)
     );
   }
+}
+
+/** Lets the event loop run, so that Ctrl-C, answers and parts are noticed. */
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
+
+/** The tasks that are given or read before their turn. */
+class TasksAhead {
+  private readonly tasks: Generator<Task, undefined>;
+  private readonly processes: ImportProcesses;
+  private readonly reader: PartReader;
+  private readonly limits: { most: number; now: () => number };
+  private readonly queue: GivenTask[] = [];
+
+  constructor(
+    tasks: Generator<Task, undefined>,
+    processes: ImportProcesses,
+    reader: PartReader,
+    limits: TasksAhead['limits'],
+  ) {
+    this.tasks = tasks;
+    this.processes = processes;
+    this.reader = reader;
+    this.limits = limits;
+  }
+
+  /** Returns the next task, after it has given tasks to the processes. */
+  next(): GivenTask | undefined {
+    while (this.queue.filter(({ isOwn }) => !isOwn).length < this.limits.most) {
+      const { value: task } = this.tasks.next();
+      if (task === undefined) break;
+      this.give(task);
+    }
+    return this.queue.shift();
+  }
+
+  /** Reads a further task in this process, since the task whose turn it is is not ready. Returns false if none is left. */
+  readOne(): boolean {
+    if (this.queue.filter(({ isOwn }) => isOwn).length >= MOST_READ_AHEAD) return false;
+    const { value: task } = this.tasks.next();
+    if (task === undefined) return false;
+    const { isNew, found } = task;
+    // A large session has many parts, which would be in memory together.
+    if (!isNew || found.some(({ sizeBytes }) => sizeBytes > PART_BYTES)) {
+      this.give(task);
+      return false;
+    }
+    const parts = [...this.reader.partsOf(found, this.limits.now())];
+    this.queue.push({ found, isOwn: true, parts: { isReady: () => true, next: async () => parts.shift() } });
+    return true;
+  }
+
+  private give({ isNew, found }: Task): void {
+    const parts = isNew ? this.processes.give(found, this.limits.now()) : undefined;
+    this.queue.push({ found, isOwn: false, parts });
+  }
+}
+
+interface GivenTask {
+  found: readonly FoundTranscript[];
+  /** True if this process has read it. */
+  isOwn: boolean;
+  /** Absent: the task is read in its turn. */
+  parts: PartSource | undefined;
 }
 
 interface Task {

@@ -139,6 +139,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   private journaledIds: Set<string> | undefined;
   private kinIds: Set<string> | undefined;
   private readonly knownSessions = new Map<string, boolean>();
+  /** The files of the transcript, as this round has listed them. */
+  private files: ReadOn['files'] | undefined;
 
   constructor(state: SessionState, context: RoundContext, newFolder?: string) {
     this.state = state;
@@ -329,6 +331,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     if (place === undefined) return undefined;
     const result = readOn(place);
     this.isMore = result.isMore;
+    this.files = result.files;
     return result;
   }
 
@@ -365,7 +368,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   /** Records the readings that wait in the readers' memories for further rows, since no more rows will follow. */
   finish(): void {
     const place = this.transcriptPlace(this.context.nowMs);
-    if (place !== undefined) reportRest(place);
+    if (place !== undefined) reportRest({ ...place, files: this.files });
   }
 
   private transcriptState(): NonNullable<SessionState['transcripts']> {

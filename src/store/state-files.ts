@@ -39,7 +39,7 @@ export function sessionBytes(n: number, { journalBytes, state, outline }: Sessio
   return Buffer.concat([Buffer.from(head), bytes, Buffer.from('}')]);
 }
 
-/** The bytes of a state: JSON, or with an outline gzip. Another thread may write them. */
+/** The bytes of a state: JSON, or with an outline gzip. Another process may write them. */
 export function writtenState(state: unknown, outline: object | undefined): WrittenState {
   const json = JSON.stringify(state);
   return new WrittenState(outline === undefined ? Buffer.from(json) : gzipSync(json));

@@ -2,11 +2,11 @@
  * Reads the files of agents from the disk. Paths come from payloads, so only a regular file is read: a pipe, a device
  * or a folder counts as missing. Opening a file never blocks, and no file is written.
  */
-import { fstatSync, readdirSync, readSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import zlib from 'node:zlib';
 import type { Look } from '../agents/contract/contract.ts';
-import { withRegularFile } from '../lib/regular-file.ts';
+import { withRegularFileIfThere } from '../lib/regular-file.ts';
 import { isTrustedOwner } from '../lib/trusted-owner.ts';
 
 /** Access to the disk. A packed file of rows (`.jsonl.zst`) is found under its name before it was packed. */
@@ -70,7 +70,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   function unpacked(path: string): { writtenMs: number; bytes: Buffer } | undefined {
     if (!path.endsWith('.jsonl') || unread.get(path) === 'old-node') return undefined;
     const packed = `${path}.zst`;
-    const stat = withFile(packed, statOf);
+    const stat = statOf(packed);
     if (stat === undefined) return undefined;
     const version = `${path}:${stat.sizeBytes}:${stat.writtenMs}`;
     if (last?.version === version) return last;
@@ -122,7 +122,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
       return head;
     },
     stat(path) {
-      const stat = withFile(path, statOf);
+      const stat = statOf(path);
       if (stat !== undefined) return stat;
       const whole = unpacked(path);
       return whole && { sizeBytes: whole.bytes.length, writtenMs: whole.writtenMs };
@@ -139,16 +139,20 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   };
 }
 
-function statOf(file: number): FileStat {
-  const { size, mtimeMs, uid } = fstatSync(file);
-  const stat: FileStat = { sizeBytes: size, writtenMs: mtimeMs };
-  return isTrustedOwner(uid) ? stat : { ...stat, isForeign: true };
+/** Returns undefined for a file that cannot be read. It is not opened, because an import asks for thousands of files. */
+function statOf(path: string): FileStat | undefined {
+  if (!isAbsolute(path)) return undefined;
+  try {
+    const facts = statSync(path, { throwIfNoEntry: false });
+    if (!facts?.isFile()) return undefined;
+    accessSync(path, constants.R_OK);
+    const stat: FileStat = { sizeBytes: facts.size, writtenMs: facts.mtimeMs };
+    return isTrustedOwner(facts.uid) ? stat : { ...stat, isForeign: true };
+  } catch {
+    // The path is invalid, or the file is not readable.
+    return undefined;
+  }
 }
-
-/**
- * Checks a path before it is opened. Most paths do not exist, and an exception costs ten times as much as this check.
- */
-const isThere = (path: string): boolean => changeOf(path) !== undefined;
 
 function changeOf(path: string): number | undefined {
   try {
@@ -160,9 +164,9 @@ function changeOf(path: string): number | undefined {
 }
 
 function withFile<T>(path: string, use: (file: number) => T): T | undefined {
-  if (!isThere(path)) return undefined;
+  if (!isAbsolute(path)) return undefined;
   try {
-    return withRegularFile(path, use);
+    return withRegularFileIfThere(path, use);
   } catch {
     // The file was removed or is not readable. It counts as missing, and is tried again later.
     return undefined;

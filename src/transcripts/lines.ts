@@ -31,6 +31,8 @@ export interface Rows {
   take(): void;
   /** Returns the end of the complete lines, if there is no next row. */
   reached(): number;
+  /** Leaves its memory to the next file. A later `peek` reads the file again, from the next row on. */
+  leave(): void;
 }
 
 /** Rows that are read in another form than the whole row. */
@@ -71,6 +73,7 @@ export function rowsFrom(
       next = undefined;
     },
     reached: () => lines.at,
+    leave: () => lines.leave(),
   };
 }
 

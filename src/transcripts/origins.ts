@@ -21,10 +21,18 @@ export function ownerOf(owners: Owners, origin: string): Kin | undefined {
 
 /** Adds a new origin to owners that the caller may change. An import adds thousands, so they are not copied. */
 export function addOwner(owners: { [origin: string]: Owners[string] }, origin: string, { key, session }: Kin): void {
-  put(owners, shortOf(origin), [key, session]);
-  const origins = Object.keys(owners);
-  for (const oldest of origins.slice(0, Math.max(0, origins.length - MOST_ORIGINS))) delete owners[oldest];
+  const short = shortOf(origin);
+  const isNew = !Object.hasOwn(owners, short);
+  put(owners, short, [key, session]);
+  const known = counts.get(owners);
+  const count = known === undefined ? Object.keys(owners).length : known + (isNew ? 1 : 0);
+  counts.set(owners, count <= MOST_ORIGINS ? count : MOST_ORIGINS);
+  if (count <= MOST_ORIGINS) return;
+  for (const oldest of Object.keys(owners).slice(0, count - MOST_ORIGINS)) delete owners[oldest];
 }
+
+/** The number of origins of a document, since listing thousands of them for each new one is slow. */
+const counts = new WeakMap<object, number>();
 
 const shortOf = (origin: string): string => origin.slice(0, 64);
 

@@ -36,6 +36,8 @@ export interface ReadingOn {
   untilMs: number;
   /** True if results of actions are kept. Then their rows are read as a whole. */
   keepsResults: boolean;
+  /** The files of the session, if `readOn` has listed them in this round. */
+  files?: readonly TranscriptFile[] | undefined;
   /** The number of bytes that may still be read. Changed in place. */
   budget: { bytes: number };
   /** The first offset to read: the Python package sent everything before it. */
@@ -67,6 +69,7 @@ export interface ReadOn {
   isThere: boolean;
   /** Modification time of the newest file. */
   writtenMs: number;
+  files: readonly TranscriptFile[];
 }
 
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
@@ -79,9 +82,10 @@ const MOST_FILES = 2_000;
 
 export function readOn(readingOn: ReadingOn): ReadOn {
   const { state, eyes, transcript } = readingOn;
-  const result: ReadOn = { isMore: false, isThere: false, writtenMs: 0 };
+  const files = filesOf(readingOn);
+  const result: ReadOn = { isMore: false, isThere: false, writtenMs: 0, files };
   const cursors: Cursor[] = [];
-  for (const file of filesOf(readingOn)) {
+  for (const file of files) {
     const read = readerFor(transcript, file.path);
     const stat = eyes.stat(file.path);
     if (stat === undefined) continue;
@@ -115,7 +119,7 @@ function firstLook({ state, eyes, begin }: ReadingOn, { format }: Reader, path: 
 /** Reports the readings that wait in the readers' memories for further rows. */
 export function reportRest(readingOn: ReadingOn): void {
   const { transcript, state } = readingOn;
-  for (const file of filesOf(readingOn)) {
+  for (const file of readingOn.files ?? filesOf(readingOn)) {
     const read = readerFor(transcript, file.path);
     const known = own(state.files, file.path);
     if (read.format !== 'lines' || read.rest === undefined || known === undefined) continue;

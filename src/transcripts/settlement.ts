@@ -78,7 +78,9 @@ export function verdictsOn(
 ): Verdict[] {
   const transcripts = state.transcripts ?? noTranscripts();
   const held = awaited(state.fold);
-  noteWaits(transcripts, held, access.nowMs);
+  // Nothing waits any more in a session that is over and was read to its end.
+  if (!isOver || result.isMore) noteWaits(transcripts, held, access.nowMs);
+  else forgetWaits(transcripts, held);
   if (result.isMore) return [];
   const waits: Waiting = { transcript, transcripts, held, result, access, isOver };
   const isNowhere = !result.isThere && isHopeless(state, transcript, access);
@@ -99,9 +101,13 @@ interface Waiting {
 
 /** Stores the time at which each closed span began to wait, and removes the spans that were emitted. */
 function noteWaits(transcripts: TranscriptState, held: readonly Held[], nowMs: number): void {
-  const names = new Set(held.map(({ of }) => of));
-  for (const of of Object.keys(transcripts.waits)) if (!names.has(of)) delete transcripts.waits[of];
+  forgetWaits(transcripts, held);
   for (const { of } of held) transcripts.waits[of] ??= nowMs;
+}
+
+function forgetWaits({ waits }: TranscriptState, held: readonly Held[]): void {
+  const names = new Set(held.map(({ of }) => of));
+  for (const of of Object.keys(waits)) if (!names.has(of)) delete waits[of];
 }
 
 function hasFreshWordless({ transcripts, held, access }: Waiting): boolean {

@@ -1,6 +1,6 @@
 /**
  * An import is killed at any moment, and the person runs it again until it ends. The journals, the counts and the spans
- * are those of an import that was not killed. Threads read the transcripts, and they die with the process.
+ * are those of an import that was not killed. Further processes read the transcripts, and they end with the import.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const kills = bySize({ quick: 4, ci: 12, full: 200 });
 const TIMEOUT_MS = bySize({ quick: 240_000, ci: 600_000, full: 3_600_000 });
 const PROGRAM = join(import.meta.dirname, '..', '..', 'dist', 'otel-hooks.cjs');
 const SESSIONS = 120;
-/** Together 26 MB, so that threads read them. The largest session takes several parts. */
+/** Together 26 MB, so that further processes read them. The largest session takes several parts. */
 const RESULT = 'x'.repeat(26_000);
 /** The items of the largest body, which one kill may cause to be sent again. */
 const LARGEST_BODY = 512;

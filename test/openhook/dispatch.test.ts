@@ -316,6 +316,14 @@ test('a folder by another name is the same project', async () => {
   expect(existsSync(join(work, 'ran'))).toBe(true);
 });
 
+test('no timer keeps the process alive after a delivery', async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
+  session();
+  const before = timers();
+  await run();
+  expect(timers()).toBe(before);
+});
+
 test('a command that hangs affects only itself', async () => {
   hooks({ command: 'sleep 600', events: ['session.start'], async: true }, { command: 'cat >> all.jsonl' });
   agree();

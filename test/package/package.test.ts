@@ -114,7 +114,7 @@ describe('the packed tarball', () => {
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known = [
-      /^dist\/(otel-hooks\.(cjs|1)|cli\.js|(deliver|import-thread)\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices|run-hook|short|sql)\.cjs|sql-wasm\.wasm|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
+      /^dist\/(otel-hooks\.(cjs|1)|cli\.js|(deliver|import-process)\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices|run-hook|short|sql)\.cjs|sql-wasm\.wasm|(samples|page)\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^grafana\/terraform\/main\.tf$/,
@@ -133,7 +133,7 @@ describe('the packed tarball', () => {
         'dist/otel-hooks.cjs',
         'dist/cli.js',
         'dist/deliver.js',
-        'dist/import-thread.js',
+        'dist/import-process.js',
         'dist/index.js',
         'dist/index.cjs',
         'dist/sdk.js',

@@ -182,7 +182,7 @@ const rooms: Readonly<Record<string, Room>> = {
       'openhook',
       'python/sent-before.ts',
     ],
-    packages: [/^node:(fs|path|crypto|os|worker_threads)$/],
+    packages: [/^node:(fs|path|crypto|os|child_process)$/],
   },
   // Delivery runs in a process of its own, or in a worker thread of `serve`.
   deliver: { sees: 'all', packages: [/^node:(fs|path|os|timers\/promises|util|worker_threads|zlib)$/] },
@@ -215,7 +215,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   commands: { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },
-  'import-thread.ts': { sees: ['lib', 'pipeline'], packages: [/^node:worker_threads$/] },
+  'import-process.ts': { sees: ['lib', 'pipeline'], packages: [] },
   'cli.ts': { sees: 'all', packages: 'all' },
   'index.ts': { sees: 'all', packages: 'all' },
   'sdk.ts': { sees: ['library'], packages: [] },

@@ -52,15 +52,25 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
 
 export function entryAt(at: Place, reading: TranscriptReading): TranscriptReading {
   const permissionMode = hasMode(reading) ? at.memory.recall('place', 'mode') : undefined;
+  const { turn, copyOf } = at;
+  const facts = { turn, agent: kindOf(at), permission_mode: permissionMode, ...reading.facts };
+  // Written out, so that all readings have one shape: V8 is slow with many shapes, and with members after a spread.
   return {
-    ...reading,
+    event_type: reading.event_type,
+    key: reading.key,
+    unless: reading.unless,
+    data: reading.data,
+    actor: reading.actor,
+    output: reading.output,
+    path: reading.path,
+    edits: reading.edits,
     mode: modeOf(permissionMode),
     subagent: reading.subagent ?? at.subagent,
     atMs: reading.atMs ?? at.atMs,
-    copyOf: at.copyOf,
+    copyOf,
     corrects: 'open actions',
-    facts: { turn: at.turn, agent: kindOf(at), permission_mode: permissionMode, ...reading.facts },
-  };
+    facts,
+  } as TranscriptReading;
 }
 
 /** The hooks of these events carry the mode. */

@@ -69,8 +69,9 @@ function begunAt(at: Place, id: string): Pending {
 function withRow(pending: Pending, row: Fields, message: Fields, at: Place): Pending {
   const usage = usageOf(fieldsOf(message.usage));
   return {
-    ...pending,
+    id: pending.id,
     usage: (usage[3] ?? UNKNOWN) >= (pending.usage[3] ?? UNKNOWN) ? usage : pending.usage,
+    startedMs: pending.startedMs,
     response: shortened(message.id),
     model: word(message.model) ?? pending.model,
     request: shortened(row.requestId) ?? pending.request,

@@ -1,7 +1,18 @@
-/** An import with threads has the result of an import without them: the same lines, states, spans and counts. */
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
+/** An import with further processes has the result of an import without them: the same lines, states, spans, counts. */
+import { fork } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { documents } from '../../src/documents/documents.ts';
@@ -16,12 +27,12 @@ import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { START_MS } from '../play.ts';
 
-const PROGRAM = join(import.meta.dirname, '..', '..', 'dist', 'import-thread.js');
+const PROGRAM = join(import.meta.dirname, '..', '..', 'dist', 'import-process.js');
 const MB = 1024 * 1024;
 let home: string;
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'otel-hooks-threads-'));
+  home = mkdtempSync(join(tmpdir(), 'otel-hooks-processes-'));
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
@@ -86,14 +97,14 @@ interface Result {
 }
 
 interface How {
-  threads?: number;
+  processes?: number;
   program?: string;
   isAsked?: () => boolean;
   state?: string;
 }
 
 async function imported({
-  threads = 0,
+  processes = 0,
   program = PROGRAM,
   isAsked = () => false,
   state = 'state',
@@ -112,7 +123,7 @@ async function imported({
   const noted = { done: 0, read: 0, erased: 0, events: 0 };
   const now = (): number => START_MS + 10 * 86_400_000;
   const isWhole = await importSessions({
-    ...{ store, found, now, isAsked, program, threads },
+    ...{ store, found, now, isAsked, program, processes },
     world: nowMs => ({ ...world, nowMs }),
     selection: { metrics: false, logsSinceMs: 0 },
     documents: [changeOf(documents.installation, { id: 'i', key: 'k' })],
@@ -145,11 +156,11 @@ function spansIn(body: Buffer | undefined): string[] {
   );
 }
 
-test('threads give the same lines, states, index, spans and counts, also for forks and for sessions of many parts', async () => {
+test('further processes give the same lines, states, index, spans and counts, also for forks and for sessions of many parts', async () => {
   writeAll();
   const alone = await imported({ state: 'alone' });
-  const threads = await imported({ threads: 2, state: 'threads' });
-  expect(threads).toEqual(alone);
+  const shared = await imported({ processes: 2, state: 'shared' });
+  expect(shared).toEqual(alone);
   expect(alone).toMatchObject({ isWhole: true, noted: { done: 26, erased: 1 } });
   expect(alone.noted.read).toBe(alone.noted.events + (alone.ledger.transcripts?.duplicate ?? 0) - derived(alone));
   expect(alone.spans.length).toBeGreaterThan(300);
@@ -166,12 +177,12 @@ const derived = ({ files }: Result): number =>
 
 test('sessions that grow after an import are continued, and a third import adds nothing', async () => {
   writeAll();
-  for (const state of ['alone', 'threads']) await imported({ threads: state === 'threads' ? 2 : 0, state });
+  for (const state of ['alone', 'shared']) await imported({ processes: state === 'shared' ? 2 : 0, state });
   for (const order of [2, 20]) write(order, order === 2 ? 'small-2' : 'large-1', 2, { first: 50 });
   write(50, 'new', 3);
   const alone = await imported({ state: 'alone' });
-  expect(await imported({ threads: 2, state: 'threads' })).toEqual(alone);
-  const again = await imported({ threads: 2, state: 'threads' });
+  expect(await imported({ processes: 2, state: 'shared' })).toEqual(alone);
+  const again = await imported({ processes: 2, state: 'shared' });
   expect(again.noted.read).toBe(0);
   expect(again.ledger).toEqual(alone.ledger);
 });
@@ -186,7 +197,7 @@ test('an import that is stopped again and again ends with the same result', asyn
       asked += 1;
       return asked > 3 * (1 + stops);
     };
-    const result = await imported({ threads: 2, state: 'threads', isAsked });
+    const result = await imported({ processes: 2, state: 'shared', isAsked });
     isWhole = result.isWhole;
     if (!isWhole) continue;
     const journals = (of: Result): string[] => Object.keys(of.files).filter(path => path.startsWith('journal/'));
@@ -197,8 +208,47 @@ test('an import that is stopped again and again ends with the same result', asyn
   expect(stops).toBeGreaterThan(1);
 });
 
-test('without the program of the threads, the import reads all sessions itself', async () => {
+test('without the program of the processes, the import reads all sessions itself', async () => {
   writeAll();
   const alone = await imported({ state: 'alone' });
-  expect(await imported({ threads: 2, program: join(home, 'missing.js'), state: 'missing' })).toEqual(alone);
+  expect(await imported({ processes: 2, program: join(home, 'missing.js'), state: 'missing' })).toEqual(alone);
+});
+
+/** The program of the processes, with more lines. */
+function programWith(...lines: string[]): string {
+  const program = join(home, 'program.mjs');
+  writeFileSync(program, [`import ${JSON.stringify(pathToFileURL(PROGRAM).href)};`, ...lines].join('\n'));
+  return program;
+}
+
+test('each process gets tasks, and ends with the import', async () => {
+  writeAll();
+  const log = join(home, 'log');
+  const program = programWith(
+    "import { appendFileSync } from 'node:fs';",
+    `const log = text => appendFileSync(${JSON.stringify(log)}, text + '\\n');`,
+    "process.on('message', ({ task }) => task === undefined || log('order ' + process.pid));",
+    "process.on('exit', () => log('end ' + process.pid));",
+  );
+  expect(await imported({ processes: 2, program })).toMatchObject({ isWhole: true });
+  const lines = readFileSync(log, 'utf8').trim().split('\n');
+  expect(new Set(lines.filter(line => line.startsWith('order'))).size).toBe(2);
+  expect(lines.filter(line => line.startsWith('end'))).toHaveLength(2);
+});
+
+test('processes that are killed again and again change nothing', async () => {
+  writeAll();
+  const alone = await imported({ state: 'alone' });
+  const program = programWith(
+    'let messages = 0;',
+    "process.on('message', () => ++messages === 4 && process.kill(process.pid, 'SIGKILL'));",
+  );
+  expect(await imported({ processes: 2, program, state: 'killed' })).toEqual(alone);
+});
+
+test('a process ends when the import was killed', async () => {
+  const child = fork(PROGRAM, { serialization: 'advanced', execArgv: [] });
+  const ended = new Promise(resolve => child.once('exit', resolve));
+  child.disconnect();
+  expect(await ended).toBe(0);
 });
