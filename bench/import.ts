@@ -43,7 +43,7 @@ const GOAL = { ratio: 0.15, memoryMb: 200, growth: 4.2, scan: 0.6 };
  * With room for a busy machine, where wall time says little: so the gates are about CPU time. With the few files of a
  * gate, a third of it is the start of the processes.
  */
-const GATE = { cpu: 0.012, memoryMb: 280, growth: 6, scan: 0.3 };
+const GATE = { cpu: 0.012, memoryMb: 240, growth: 6, scan: 0.3 };
 const CORES = 8;
 /** Clock ticks are hundredths of a second on Linux. */
 const TICK_MS = 10;

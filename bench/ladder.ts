@@ -259,7 +259,8 @@ function parts(found: readonly FoundTranscript[], { home }: Job, env: Record<str
   let events = 0;
   for (let at = 0; at < found.length; at += 30)
     for (const part of reader.partsOf(found.slice(at, at + 30), NOW_MS))
-      if ('summaries' in part) events += part.summaries.reduce((sum, summary) => sum + summary.events, 0);
+      if (part !== undefined && 'summaries' in part)
+        events += part.summaries.reduce((sum, summary) => sum + summary.events, 0);
   return events;
 }
 

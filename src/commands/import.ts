@@ -11,7 +11,7 @@ import { installationOf } from '../documents/installation.ts';
 import { noted } from '../documents/problem-notes.ts';
 import { compileBriefly } from '../lib/compile.ts';
 import { durationMs } from '../lib/duration.ts';
-import { collectAlone } from '../lib/garbage.ts';
+import { collectAlone, keepYoungSmall } from '../lib/garbage.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
 import {
@@ -55,6 +55,7 @@ interface Line {
 export async function run(words: Words, io: Io): Promise<number> {
   compileBriefly();
   collectAlone();
+  keepYoungSmall();
   const order = orderOf(words, io);
   const { isJson, isDry, found, unread, more } = order;
   if (!isJson)

@@ -85,17 +85,22 @@ export class PartReader {
     this.selection = selection;
   }
 
-  *partsOf(found: readonly FoundTranscript[], nowMs: number): Generator<Part | Entangled, undefined> {
+  /** Yields undefined after each session, so that the caller can do other work. */
+  *partsOf(found: readonly FoundTranscript[], nowMs: number): Generator<Part | Entangled | undefined, undefined> {
     this.begun = undefined;
     for (let from = 0; from < found.length; ) {
       // The rest of a begun session is a part of its own, so that the import can leave it out.
-      const part = this.part(found.slice(from, this.begun === undefined ? found.length : from + 1), from, nowMs);
+      const part = yield* this.part(found.slice(from, this.begun === undefined ? found.length : from + 1), from, nowMs);
       from = part.to;
       yield part;
     }
   }
 
-  private part(found: readonly FoundTranscript[], from: number, nowMs: number): Part | Entangled {
+  private *part(
+    found: readonly FoundTranscript[],
+    from: number,
+    nowMs: number,
+  ): Generator<undefined, Part | Entangled> {
     const own = new Set(found.map(each => sessionKey(each.agent.id, each.session)));
     const { begun } = this;
     this.begun = undefined;
@@ -114,7 +119,7 @@ export class PartReader {
     };
     const world = { ...this.world, nowMs };
     const reading = new ImportedSessions(store, found, world, this.bytes, this.selection);
-    const done = reading.readAll(found);
+    const done = yield* reading.steps(found);
     if (isEntangled) return { from, to: from + Math.min(done + 1, found.length), isMore: false, isEntangled };
     return this.partFrom(reading, begun, { from, to: from + done, isMore: done < found.length, nowMs });
   }

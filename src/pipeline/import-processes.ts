@@ -33,7 +33,7 @@ interface Order {
 type Answer = { task: number; part: Part | Entangled | undefined };
 
 /** The parts that a process sends before the import takes one. */
-const MOST_AHEAD = 2;
+const MOST_AHEAD = 3;
 /**
  * The young generation stays small, and the garbage of the old one at most as large as its live values, of which a
  * process has 25 MB. The limit of the old generation ends a process that needs more than 96 MB: the import itself reads
@@ -171,6 +171,9 @@ class ImportProcess implements PartSource {
   }
 }
 
+/** Lets the event loop run. */
+export const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
+
 /** Sends the parts of the tasks that it gets. */
 export function readTasks({ world, bytes, selection }: ProcessData, send: (answer: Answer) => void) {
   const reader = partReader(world, bytes, selection);
@@ -192,9 +195,10 @@ export function readTasks({ world, bytes, selection }: ProcessData, send: (answe
         return agent === undefined ? [] : [{ ...each, agent }];
       });
       for (const part of reader.partsOf(known, nowMs)) {
+        // The event loop sends the parts, which are larger than the buffer of a socket, and notices the end of the import.
+        await turn();
+        if (part === undefined) continue;
         send({ task, part });
-        // The event loop sends the part, and notices the end of the import.
-        await new Promise(resolve => setImmediate(resolve));
         ahead += 1;
         while (ahead >= MOST_AHEAD)
           await new Promise<void>(resolve => {

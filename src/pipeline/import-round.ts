@@ -192,7 +192,19 @@ export class ImportedSessions {
 
   /** Continues to read these sessions until the limit of bytes is reached. Returns the number of sessions that are done. */
   readAll(found: readonly FoundTranscript[]): number {
-    for (const [done, each] of found.entries()) if (this.budget.bytes <= 0 || !this.read(each)) return done;
+    const steps = this.steps(found);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  /** The same, a session with each step. */
+  *steps(found: readonly FoundTranscript[]): Generator<undefined, number> {
+    for (const [done, each] of found.entries()) {
+      if (this.budget.bytes <= 0 || !this.read(each)) return done;
+      yield;
+    }
     return found.length;
   }
 

@@ -11,8 +11,8 @@ import { sessionKey } from '../session/session-state.ts';
 import type { DocumentChange } from '../store/document.ts';
 import type { Round, Store } from '../store/store.ts';
 import type { FoundTranscript } from './find-transcripts.ts';
-import { type PartReader, PartsRound } from './import-part.ts';
-import { ImportProcesses, type PartSource, ProcessFailed, partReader, processesFor } from './import-processes.ts';
+import { type Entangled, type Part, type PartReader, PartsRound } from './import-part.ts';
+import { ImportProcesses, type PartSource, ProcessFailed, partReader, processesFor, turn } from './import-processes.ts';
 import { type ImportRound, type ImportWorld, importRound, type SessionSummary } from './import-round.ts';
 import type { Selection } from './outgoing.ts';
 
@@ -23,7 +23,7 @@ const ROUND_BYTES = 24 * 1024 * 1024;
 /** A shorter time than a person waits for a sign of progress. */
 const ROUND_MS = 500;
 /** The tasks that this process reads before their turn. */
-const MOST_READ_AHEAD = 2;
+const MOST_READ_AHEAD = 4;
 const MOST_FAILURES = 3;
 
 /** The result of sessions that were committed. */
@@ -104,7 +104,7 @@ class Run {
       this.done += imported.done;
       note(imported);
       left = left.slice(imported.done);
-      // The event loop runs, so that Ctrl-C is noticed.
+      // Ctrl-C is noticed.
       await turn();
     }
     return true;
@@ -146,7 +146,7 @@ class Run {
   private async parts(source: PartSource, found: readonly FoundTranscript[], ahead: TasksAhead): Promise<boolean> {
     const { isAsked, store, now } = this.importing;
     const next = async () => {
-      while (!source.isReady() && ahead.readOne()) await turn();
+      while (!source.isReady() && ahead.readOn()) await turn();
       return await source.next();
     };
     /** The sessions before this one were read in their turn. */
@@ -205,9 +205,6 @@ class Run {
   }
 }
 
-/** Lets the event loop run, so that Ctrl-C, answers and parts are noticed. */
-const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
-
 /** The tasks that are given or read before their turn. */
 class TasksAhead {
   private readonly tasks: Generator<Task, undefined>;
@@ -215,6 +212,8 @@ class TasksAhead {
   private readonly reader: PartReader;
   private readonly limits: { most: number; now: () => number };
   private readonly queue: GivenTask[] = [];
+  /** The task that this process reads now. */
+  private reading: OwnTask | undefined;
 
   constructor(
     tasks: Generator<Task, undefined>,
@@ -238,25 +237,62 @@ class TasksAhead {
     return this.queue.shift();
   }
 
-  /** Reads a further task in this process, since the task whose turn it is is not ready. Returns false if none is left. */
-  readOne(): boolean {
-    if (this.queue.filter(({ isOwn }) => isOwn).length >= MOST_READ_AHEAD) return false;
+  /**
+   * Reads a session of a further task in this process, while the task whose turn it is is not ready. Returns false if
+   * none is left.
+   */
+  readOn(): boolean {
+    if (this.reading?.isReady() !== false) this.reading = this.nextOwn();
+    return this.reading?.step() === true;
+  }
+
+  private nextOwn(): OwnTask | undefined {
+    if (this.queue.filter(({ isOwn }) => isOwn).length >= MOST_READ_AHEAD) return undefined;
     const { value: task } = this.tasks.next();
-    if (task === undefined) return false;
+    if (task === undefined) return undefined;
     const { isNew, found } = task;
     // A large session has many parts, which would be in memory together.
     if (!isNew || found.some(({ sizeBytes }) => sizeBytes > PART_BYTES)) {
       this.give(task);
-      return false;
+      return undefined;
     }
-    const parts = [...this.reader.partsOf(found, this.limits.now())];
-    this.queue.push({ found, isOwn: true, parts: { isReady: () => true, next: async () => parts.shift() } });
-    return true;
+    const own = new OwnTask(this.reader.partsOf(found, this.limits.now()));
+    this.queue.push({ found, isOwn: true, parts: own });
+    return own;
   }
 
   private give({ isNew, found }: Task): void {
     const parts = isNew ? this.processes.give(found, this.limits.now()) : undefined;
     this.queue.push({ found, isOwn: false, parts });
+  }
+}
+
+/** A task that this process reads. */
+class OwnTask implements PartSource {
+  private readonly steps: ReturnType<PartReader['partsOf']>;
+  private readonly parts: (Part | Entangled)[] = [];
+  private isDone = false;
+
+  constructor(steps: OwnTask['steps']) {
+    this.steps = steps;
+  }
+
+  isReady(): boolean {
+    return this.isDone;
+  }
+
+  async next(): Promise<Part | Entangled | undefined> {
+    while (this.step()) await turn();
+    return this.parts.shift();
+  }
+
+  /** Reads a session. Returns false if none is left. */
+  step(): boolean {
+    if (this.isDone) return false;
+    const { done = false, value } = this.steps.next();
+    if (value !== undefined) this.parts.push(value);
+    this.isDone = done;
+    return true;
   }
 }
 
