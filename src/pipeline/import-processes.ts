@@ -5,9 +5,10 @@
  * They are processes and not threads, because V8 takes its flags for a whole process. Its helper threads, which collect
  * garbage and compile, took a quarter of the CPU time of an import, from the threads that they helped.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { agentNamed } from '../agents/index.ts';
+import { forkSilently } from '../lib/fork.ts';
 import { VERSION } from '../lib/version.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
 import type { FoundTranscript } from './find-transcripts.ts';
@@ -111,12 +112,7 @@ class ImportProcess implements PartSource {
   private wake: (() => void) | undefined;
 
   constructor(program: string, data: ProcessData) {
-    this.child = fork(program, [], {
-      serialization: 'advanced',
-      execArgv: FLAGS,
-      // V8 prints its state when memory is not enough.
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+    this.child = forkSilently(program, [], { flags: FLAGS, serialization: 'advanced' });
     this.child.on('message', answer => {
       this.answers.push(answer as Answer);
       this.wake?.();

@@ -3,7 +3,8 @@
  * then cost the thread that answers only what the scheduler gives them. The child takes the lock like every delivery,
  * releases it when a person or a newer version asks for it, and is started again when they have ended.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { forkSilently } from '../lib/fork.ts';
 
 export interface Delivery {
   isAtWork(): boolean;
@@ -25,7 +26,7 @@ const LONGEST_AGAIN_MS = 10_000;
  * V8 collects garbage and compiles in helper threads. They would have the priority of the server, and would run before
  * the thread that answers.
  */
-const NODE_FLAGS = ['--single-threaded', '--max-semi-space-size=8'];
+const FLAGS = ['--single-threaded', '--max-semi-space-size=8'];
 
 export function startDelivery({ program, stateFolder, env }: DeliveryOptions): Delivery {
   let child: ChildProcess | undefined;
@@ -33,11 +34,8 @@ export function startDelivery({ program, stateFolder, env }: DeliveryOptions): D
   let againMs = AGAIN_MS;
   let isStopping = false;
   const start = (): void => {
-    const started = fork(program, ['--kicked', '--for-server', String(process.pid), '--state-dir', stateFolder], {
-      env: { ...env },
-      execArgv: NODE_FLAGS,
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+    const words = ['--kicked', '--for-server', String(process.pid), '--state-dir', stateFolder];
+    const started = forkSilently(program, words, { flags: FLAGS, env });
     child = started;
     const ended = (code: number | null): void => {
       if (child !== started) return;
