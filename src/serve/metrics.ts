@@ -74,7 +74,7 @@ export function createMetrics(): Metrics {
         ...single('delivering', 'gauge', 'Whether this process delivers.', now.delivering ? 1 : 0),
         ...family('build_info', 'gauge', 'The version.'),
         `${P}_build_info{version="${VERSION}"} 1`,
-        ...single('resident_memory_bytes', 'gauge', 'Memory of the process.', process.memoryUsage.rss()),
+        ...single('resident_memory_bytes', 'gauge', 'Memory of the process that answers.', process.memoryUsage.rss()),
       ].join('\n')}\n`;
     },
   };

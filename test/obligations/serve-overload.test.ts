@@ -9,9 +9,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { agentHooks } from '../serve/standing.ts';
 import { status } from '../wire/house.ts';
-import { memoryOf } from './drive.ts';
 import { row } from './report.ts';
-import { type Serving, serving } from './served.ts';
+import { memoryOfServer, type Serving, serving } from './served.ts';
 import { bySize, seed } from './size.ts';
 import { byHand, makeOld, receivedBy, stage } from './stage.ts';
 
@@ -70,7 +69,7 @@ it(`R3 serve killed under overload by ${load.small + load.large} senders (seed $
         await new Promise(resolve => setTimeout(resolve, 100));
     }
     await new Promise(resolve => setTimeout(resolve, load.seconds * 500));
-    const rssMb = memoryOf(server.child.pid ?? 0) ?? Number.POSITIVE_INFINITY;
+    const rssMb = memoryOfServer(server, house) ?? Number.POSITIVE_INFINITY;
     await server.kill();
     isOver = true;
     await Promise.all(senders);

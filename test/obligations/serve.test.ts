@@ -12,10 +12,10 @@ import { expect, it } from 'vitest';
 import { rotateToken } from '../../src/serve/token.ts';
 import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from '../serve/standing.ts';
 import { status, until } from '../wire/house.ts';
-import { memoryOf, startDeliver } from './drive.ts';
+import { startDeliver } from './drive.ts';
 import { type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
-import { type Serving, serving } from './served.ts';
+import { memoryOfServer, type Serving, serving } from './served.ts';
 import { bySize, seed } from './size.ts';
 import { byHand, makeOld, receivedBy, stage } from './stage.ts';
 
@@ -558,8 +558,8 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
   const server = await serving(house);
   try {
     await until(() => existsSync(join(house.state, 'lock')), 20_000);
-    // Front ends find a delivery at work: the process of the server.
-    expect(Number.parseInt(readFileSync(join(house.state, 'lock'), 'utf8'), 10)).toBe(server.child.pid);
+    // Front ends find a delivery at work: the one of the server.
+    expect(serverOf(house.state)).toBe(server.child.pid);
     const ids: string[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const posted = Array.from({ length: 20 }, async (_, n) => {
@@ -577,8 +577,8 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
     }
     await until(() => ids.every(id => receivedBy(collector).records.has(id)), 60_000);
     // The server delivers again when the other processes have ended.
-    await until(() => ownerOf(house.state) === server.child.pid, 60_000);
-    const rssMb = memoryOf(server.child.pid ?? 0) ?? 0;
+    await until(() => serverOf(house.state) === server.child.pid, 60_000);
+    const rssMb = memoryOfServer(server, house) ?? 0;
     expect(await server.stop()).toBe(0);
     expect(existsSync(join(house.state, 'lock'))).toBe(false);
     const received = receivedBy(collector);
@@ -599,9 +599,11 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
   }
 });
 
-function ownerOf(state: string): number | undefined {
+/** The server that the owner of the lock names. */
+function serverOf(state: string): number | undefined {
   try {
-    return Number.parseInt(readFileSync(join(state, 'lock'), 'utf8'), 10);
+    const text = readFileSync(join(state, 'lock'), 'utf8');
+    return (JSON.parse(text.slice(text.indexOf(' '))) as { server?: { pid: number } }).server?.pid;
   } catch {
     // The moment between two owners.
     return undefined;

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { House } from '../wire/house.ts';
+import { delivering, memoryOf } from './drive.ts';
 
 export interface Serving {
   url: string;
@@ -44,4 +45,11 @@ export async function serving(
       await ended;
     },
   };
+}
+
+/** The maximum of memory that the server and its delivery held. Undefined if one of them has ended. */
+export function memoryOfServer({ child }: Serving, house: House): number | undefined {
+  const delivery = delivering(house);
+  const [server, other] = [child.pid, delivery].map(pid => (pid === undefined ? undefined : memoryOf(pid)));
+  return server === undefined || other === undefined ? undefined : server + other;
 }
