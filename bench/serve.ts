@@ -49,7 +49,7 @@ const P99_MS = 5;
 const TICKS_PER_SECOND = 100;
 const CROWD = { connections: 1_000, perSecond: 5_000, warmSeconds: 2, bodyBytes: BODY_BYTES };
 /** Below a millisecond, the timer of the client decides about the latency. */
-const CROWD_P99 = { bar: 2, gate: 30, leastMs: 1 };
+const CROWD_P99 = { bar: 2, gate: 20, leastMs: 1 };
 const CROWD_MB = { bar: 256, gate: 300 };
 /** The largest of the last quarter beside the largest of the second. A short run is not long enough to judge. */
 const CROWD_GROWTH = { bar: 1.1, gate: 1.25 };
