@@ -11,6 +11,7 @@ export const processes = [
   'test/package/life-cycle.test.ts',
   'test/serve/attacks.test.ts',
   'test/serve/delivery.test.ts',
+  'test/transcripts/processes.test.ts',
   'test/wire/hostile-repository.test.ts',
   'test/wire/places.test.ts',
   'test/wire/uninstall.test.ts',
