@@ -247,8 +247,12 @@ test('processes that are killed again and again change nothing', async () => {
 });
 
 test('a process ends when the import was killed', async () => {
-  const child = fork(PROGRAM, { serialization: 'advanced', execArgv: [] });
+  // Without work, a process would end by itself.
+  const program = programWith('setInterval(() => undefined, 1_000);');
+  const child = fork(program, { serialization: 'advanced', execArgv: [] });
   const ended = new Promise(resolve => child.once('exit', resolve));
+  const late = setTimeout(() => child.kill('SIGKILL'), 10_000);
   child.disconnect();
   expect(await ended).toBe(0);
+  clearTimeout(late);
 });
