@@ -19,8 +19,6 @@ import { problemText } from './text.ts';
 /** The time for which a stop waits for requests. It is shorter than the time limits of service managers. */
 const ANSWERS_MS = 5_000;
 const ROUND_MS = 10_000;
-/** A server runs for months beside other programs, so it trades time for memory. */
-const GARBAGE_PERCENT = 40;
 
 export async function run(words: Words, io: Io): Promise<number> {
   const given = flagText(words, '--token-file');
@@ -69,7 +67,7 @@ async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
   collectAlone();
   markAlone();
   keepYoungSmall();
-  limitGarbage(GARBAGE_PERCENT);
+  limitGarbage();
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const isPlain = tls === undefined && words.flags['--tls-elsewhere'] === undefined;
   if (isPlain && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });

@@ -24,8 +24,6 @@ const ROUND = { fragments: 2_000, bytes: 2 * 1024 * 1024 };
  * of one with 0.
  */
 const NICE = 10;
-/** A server runs for months beside other programs, so its delivery trades time for memory. */
-const GARBAGE_PERCENT = 40;
 
 export interface Kicked {
   /** Absent: the folder of the user's configuration. */
@@ -50,7 +48,7 @@ export async function deliverKicked({ folder, waitMs, self, lock, from, forServe
   const configFile = forServer ? env.OTEL_HOOKS_CONFIG : undefined;
   const surroundings = { env, home, platform, ownVariables: false, configFile };
   const stop = new AbortController();
-  if (forServer) serveBeside(stop);
+  if (forServer) standBesideServer(stop);
   else collectAlone();
   // Only the path of the file is passed on. Its content belongs to the user, independent of the hook that started this
   // process.
@@ -85,14 +83,14 @@ function lingerMs(): number {
   return durationMs(process.env.OTEL_HOOKS_LINGER ?? '') ?? LINGER_MS;
 }
 
-/** Ends at the next pause when the server stops or has died. */
-function serveBeside(stop: AbortController): void {
+/** Gives the server precedence, and ends at the next pause when the server stops or was killed. */
+function standBesideServer(stop: AbortController): void {
   const end = (): void => stop.abort();
   process.once('disconnect', end);
   if (!process.connected) end();
   // Ctrl-C and service managers send their signal to the server and to this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
-  limitGarbage(GARBAGE_PERCENT);
+  limitGarbage();
   try {
     // A server that was started with a lower priority has passed it on, and only root may raise it.
     if (getPriority() < NICE) setPriority(NICE);

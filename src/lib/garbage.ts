@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 
 /**
  * V8's main thread waits for helper threads when it collects garbage. On a busy machine, this wait is more than half of
- * each pause, and the helpers use a tenth of the CPU time of a delivery. (Marking and sweeping stay concurrent: without
- * that, memory grows by some MB.)
+ * each pause, and the helpers use a tenth of the CPU time of a delivery. Marking and sweeping stay concurrent:
+ * otherwise the memory of a delivery grows by some MB.
  */
 const ALONE = ['--no-parallel-scavenge', '--no-concurrent-array-buffer-sweeping'];
 
@@ -34,11 +34,14 @@ export function keepYoungSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
+/** A server and its delivery run for months beside other programs, so they trade time for memory. */
+const SERVER_GARBAGE = '--heap-growing-percent=40';
+
 /**
  * Limits the garbage of the old generation of this process to a part of its live values. V8 allows three times as much
  * garbage as live values where the machine has much memory. A limit for the whole memory would end a process that needs
  * more than usual.
  */
-export function limitGarbage(percent: number): void {
-  setFlagsFromString(`--heap-growing-percent=${percent}`);
+export function limitGarbage(): void {
+  setFlagsFromString(SERVER_GARBAGE);
 }
