@@ -104,7 +104,7 @@ class Run {
       this.done += imported.done;
       note(imported);
       left = left.slice(imported.done);
-      // Ctrl-C is noticed.
+      // So the process notices Ctrl-C.
       await turn();
     }
     return true;
@@ -238,8 +238,8 @@ class TasksAhead {
   }
 
   /**
-   * Reads a session of a further task in this process, while the task whose turn it is is not ready. Returns false if
-   * none is left.
+   * Reads a session of a further task in this process, while another process still reads the present task. Returns false
+   * if none is left.
    */
   readOn(): boolean {
     if (this.reading?.isReady() !== false) this.reading = this.nextOwn();

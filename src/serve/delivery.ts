@@ -1,7 +1,9 @@
 /**
- * Delivery beside the server: the program that hooks start, as a child process. Its garbage collections and its work
- * then cost the thread that answers only what the scheduler gives them. The child takes the lock like every delivery,
- * releases it when a person or a newer version asks for it, and is started again when they have ended.
+ * Delivery beside the server: the program that hooks start, as a child process with a low priority. As a thread, it
+ * would delay answers: V8's helper threads would collect its garbage with the priority of the server.
+ *
+ * The child takes the lock like every delivery, and releases it when a person or a newer version asks for it. The server
+ * then starts another child, which waits until the lock is free.
  */
 import type { ChildProcess } from 'node:child_process';
 import { forkSilently } from '../lib/fork.ts';
@@ -22,10 +24,7 @@ export interface DeliveryOptions {
 const AGAIN_MS = 500;
 /** The pause while another process delivers, or after an error such as a full disk or a folder of another user. */
 const LONGEST_AGAIN_MS = 10_000;
-/**
- * V8 collects garbage and compiles in helper threads. They would have the priority of the server, and would run before
- * the thread that answers.
- */
+/** Without helper threads of V8: they exist before the child lowers its priority, and would keep that of the server. */
 const FLAGS = ['--single-threaded', '--max-semi-space-size=8'];
 
 export function startDelivery({ program, stateFolder, env }: DeliveryOptions): Delivery {
