@@ -8,8 +8,8 @@
  *
  * Each session has 130 KB. All sides are processes of their own and take turns; medians are compared. Further rows: the
  * maximum of memory of all processes together; four times the files; the share of the CPU time that the first process
- * needs if there are as many processes as on 8 cores, with an estimate for them by Amdahl's law; rows that are skipped by their first bytes, beside reading the
- * same file. `--gate`: 500 sessions.
+ * needs if there are as many processes as on 8 cores, with an estimate for them by Amdahl's law; rows that are skipped
+ * by their first bytes, beside reading the same file. `--gate`: 500 sessions.
  *
  * Memory and CPU time are read from /proc, so they need Linux. Memory is the PSS: a page that several processes share,
  * such as the code of Node, counts once. The resident set of each process counts such a page as well.
@@ -36,7 +36,7 @@ import { diskEyes } from '../src/transcripts/eyes.ts';
 import { rowsFrom } from '../src/transcripts/lines.ts';
 import { noteFigure } from './parts/figures.ts';
 import { writeSessions } from './parts/finished-sessions.ts';
-import { median, numberAfter } from './parts/sides.ts';
+import { childrenOf, median, numberAfter } from './parts/sides.ts';
 
 const GOAL = { ratio: 0.15, memoryMb: 200, growth: 4.2, scan: 0.6 };
 /**
@@ -213,15 +213,6 @@ function look({ pid = 0 }: ChildProcess, seen: Omit<Done, 'wallMs'>, ticks: Map<
   seen.residentMb = Math.max(seen.residentMb, residentKb / 1_024);
   seen.cpuMs = [...ticks.values()].reduce((sum, each) => sum + each, 0) * TICK_MS;
   seen.firstMs = (ticks.get(pid) ?? 0) * TICK_MS;
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
-  } catch {
-    // The process has ended.
-    return [];
-  }
 }
 
 function ticksOf(file: string): number {

@@ -38,7 +38,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type CrowdJob, type CrowdResult, crowd, lostOf, opened } from './parts/crowd.ts';
-import { judged, median, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
+import { childrenOf, judged, median, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
 import { receive } from './parts/way.ts';
 
 const CLIENTS = 16;
@@ -417,11 +417,6 @@ function memoryMb(pid: number): number {
     const [, kb] = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${of}/status`, 'utf8')) ?? [];
     return all + Number(kb) / 1024;
   }, 0);
-}
-
-function childrenOf(pid: number): number[] {
-  const words = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
-  return words.filter(word => word !== '').map(Number);
 }
 
 function bare(): void {

@@ -1,6 +1,6 @@
 /** Sides of a comparison: processes of their own that do work on request and report its cost. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOM } from '../../src/hook/kick.ts';
@@ -143,4 +143,14 @@ export function shuffled<T>(items: readonly T[]): T[] {
     .map(item => ({ item, place: Math.random() }))
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item);
+}
+
+/** The processes that a process has started and that still run. Only on Linux. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
+  } catch {
+    // The process has ended.
+    return [];
+  }
 }
