@@ -40,6 +40,7 @@ export class Bodies {
       isOver = true;
       this.heldBytes -= isReleased ? 0 : sizeBytes;
       isReleased = true;
+      parts.length = 0;
       if (gunzip === undefined) return;
       request.unpipe(gunzip);
       gunzip.destroy();
@@ -47,7 +48,6 @@ export class Bodies {
     const refuse = (refused: 'body-too-large' | 'too-many-bodies' | 'broken-gzip'): void => {
       if (isOver) return;
       release();
-      parts.length = 0;
       done({ refused });
     };
     const unpacked = gunzip === undefined ? request : request.pipe(gunzip);
@@ -71,7 +71,10 @@ export class Bodies {
     unpacked.once('end', () => {
       if (isOver) return;
       isOver = true;
-      done({ body: parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts) });
+      const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+      // Node keeps the request, and so these listeners, until the next request of the connection.
+      parts.length = 0;
+      done({ body });
     });
     return release;
   }
