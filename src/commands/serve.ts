@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { collectAlone, keepYoungSmall, limitGarbage, markAlone } from '../lib/garbage.ts';
+import { collectAlone, compileWithOneOptimizer, keepYoungSmall, limitGarbage, markAlone } from '../lib/garbage.ts';
 import { publicKeys } from '../lib/jws.ts';
 import { readKey } from '../lib/private-file.ts';
 import { FileRefused, readRegularFile } from '../lib/regular-file.ts';
@@ -68,6 +68,7 @@ async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
   markAlone();
   keepYoungSmall();
   limitGarbage();
+  compileWithOneOptimizer();
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const isPlain = tls === undefined && words.flags['--tls-elsewhere'] === undefined;
   if (isPlain && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });

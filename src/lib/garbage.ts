@@ -45,3 +45,8 @@ const SERVER_GARBAGE = '--heap-growing-percent=40';
 export function limitGarbage(): void {
   setFlagsFromString(SERVER_GARBAGE);
 }
+
+/** Turns off V8's second compiler that optimizes, which Node 22 and later use. A server needs 15 MB less without it. */
+export function compileWithOneOptimizer(): void {
+  setFlagsFromString('--no-maglev');
+}
