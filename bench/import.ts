@@ -36,7 +36,7 @@ import { diskEyes } from '../src/transcripts/eyes.ts';
 import { rowsFrom } from '../src/transcripts/lines.ts';
 import { noteFigure } from './parts/figures.ts';
 import { writeSessions } from './parts/finished-sessions.ts';
-import { childrenOf, median, numberAfter } from './parts/sides.ts';
+import { childrenOf, median, memoryOf, numberAfter } from './parts/sides.ts';
 
 const GOAL = { ratio: 0.15, memoryMb: 200, growth: 4.2, scan: 0.6 };
 /**
@@ -199,18 +199,16 @@ require('node:module').syncBuiltinESMExports();`,
 
 /** `ticks`: the CPU time of each process, which stays when it has ended. */
 function look({ pid = 0 }: ChildProcess, seen: Omit<Done, 'wallMs'>, ticks: Map<number, number>): void {
-  let [memoryKb, residentKb] = [0, 0];
-  for (const each of [pid, ...childrenOf(pid)])
+  const pids = [pid, ...childrenOf(pid)];
+  for (const each of pids)
     try {
-      const rollup = readFileSync(`/proc/${each}/smaps_rollup`, 'latin1');
-      memoryKb += Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0);
-      residentKb += Number(/^Rss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0);
       ticks.set(each, ticksOf(`/proc/${each}/stat`));
     } catch {
       // The process has ended.
     }
-  seen.memoryMb = Math.max(seen.memoryMb, memoryKb / 1_024);
-  seen.residentMb = Math.max(seen.residentMb, residentKb / 1_024);
+  const { mb, residentMb } = memoryOf(pids);
+  seen.memoryMb = Math.max(seen.memoryMb, mb);
+  seen.residentMb = Math.max(seen.residentMb, residentMb);
   seen.cpuMs = [...ticks.values()].reduce((sum, each) => sum + each, 0) * TICK_MS;
   seen.firstMs = (ticks.get(pid) ?? 0) * TICK_MS;
 }

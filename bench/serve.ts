@@ -38,7 +38,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type CrowdJob, type CrowdResult, crowd, lostOf, opened } from './parts/crowd.ts';
-import { childrenOf, judged, median, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
+import { childrenOf, judged, median, memoryOf, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
 import { receive } from './parts/way.ts';
 
 const CLIENTS = 16;
@@ -411,12 +411,9 @@ function threadCpuMs(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000;
 }
 
-/** The memory of the server and its delivery. Pages that both share count twice. */
+/** The memory of the server and its delivery. */
 function memoryMb(pid: number): number {
-  return [pid, ...childrenOf(pid)].reduce((all, of) => {
-    const [, kb] = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${of}/status`, 'utf8')) ?? [];
-    return all + Number(kb) / 1024;
-  }, 0);
+  return memoryOf([pid, ...childrenOf(pid)]).mb;
 }
 
 function bare(): void {

@@ -10,7 +10,7 @@ import { expect, it } from 'vitest';
 import { agentHooks } from '../serve/standing.ts';
 import { status } from '../wire/house.ts';
 import { row } from './report.ts';
-import { memoryOfServer, type Serving, serving } from './served.ts';
+import { type Serving, serving, watchServer } from './served.ts';
 import { bySize, seed } from './size.ts';
 import { byHand, makeOld, receivedBy, stage } from './stage.ts';
 
@@ -31,6 +31,7 @@ it(`R3 serve killed under overload by ${load.small + load.large} senders (seed $
   const at = await stage();
   const { house, collector } = at;
   const server = await serving(house);
+  const memory = watchServer(server, house);
   const unfinished: Socket[] = [];
   try {
     const owed = new Set<string>();
@@ -69,7 +70,7 @@ it(`R3 serve killed under overload by ${load.small + load.large} senders (seed $
         await new Promise(resolve => setTimeout(resolve, 100));
     }
     await new Promise(resolve => setTimeout(resolve, load.seconds * 500));
-    const rssMb = memoryOfServer(server, house) ?? Number.POSITIVE_INFINITY;
+    const rssMb = memory() ?? Number.POSITIVE_INFINITY;
     await server.kill();
     isOver = true;
     await Promise.all(senders);
@@ -93,6 +94,7 @@ it(`R3 serve killed under overload by ${load.small + load.large} senders (seed $
     expect(rssMb).toBeLessThan(MOST_MB);
     expect(status(house).balanced).toBe(true);
   } finally {
+    memory();
     for (const socket of unfinished) socket.destroy();
     if (server.child.exitCode === null && server.child.signalCode === null) await server.kill();
     await at.leave();

@@ -15,7 +15,7 @@ import { status, until } from '../wire/house.ts';
 import { startDeliver } from './drive.ts';
 import { type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
-import { memoryOfServer, type Serving, serving } from './served.ts';
+import { type Serving, serving, watchServer } from './served.ts';
 import { bySize, seed } from './size.ts';
 import { byHand, makeOld, receivedBy, stage } from './stage.ts';
 
@@ -556,6 +556,7 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
   const { house, collector } = at;
   const rounds = bySize({ quick: 1, ci: 10, full: 30 });
   const server = await serving(house);
+  const memory = watchServer(server, house);
   try {
     await until(() => existsSync(join(house.state, 'lock')), 20_000);
     // Front ends find a delivery at work: the one of the server.
@@ -578,7 +579,7 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
     await until(() => ids.every(id => receivedBy(collector).records.has(id)), 60_000);
     // The server delivers again when the other processes have ended.
     await until(() => serverOf(house.state) === server.child.pid, 60_000);
-    const rssMb = memoryOfServer(server, house) ?? 0;
+    const rssMb = memory() ?? 0;
     expect(await server.stop()).toBe(0);
     expect(existsSync(join(house.state, 'lock'))).toBe(false);
     const received = receivedBy(collector);
@@ -593,6 +594,7 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
     expect(received.repeatedItems).toBe(0);
     expect(status(house).balanced).toBe(true);
   } finally {
+    memory();
     if (server.child.exitCode === null) await server.kill();
     await byHand(house, '60s');
     await at.leave();

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { House } from '../wire/house.ts';
-import { delivering, memoryOf } from './drive.ts';
+import { delivering } from './drive.ts';
 
 export interface Serving {
   url: string;
@@ -47,9 +47,33 @@ export async function serving(
   };
 }
 
-/** The maximum of memory that the server and its delivery held. Undefined if one of them has ended. */
-export function memoryOfServer({ child }: Serving, house: House): number | undefined {
-  const delivery = delivering(house);
-  const [server, other] = [child.pid, delivery].map(pid => (pid === undefined ? undefined : memoryOf(pid)));
-  return server === undefined || other === undefined ? undefined : server + other;
+/**
+ * Measures at intervals the memory of the server and its delivery; returns the maximum of their sum in MB. Pages of
+ * files, such as the code of Node, count once: both processes share them.
+ */
+export function watchServer({ child }: Serving, house: House): () => number | undefined {
+  let most: number | undefined;
+  const timer = setInterval(() => {
+    const [server, delivery] = [child.pid, delivering(house)].map(pid =>
+      pid === undefined ? undefined : pagesOf(pid),
+    );
+    if (server === undefined || delivery === undefined) return;
+    most = Math.max(most ?? 0, server.own + delivery.own + Math.max(server.files, delivery.files));
+  }, 100);
+  return () => {
+    clearInterval(timer);
+    return most;
+  };
+}
+
+/** The memory of a process in MB. */
+function pagesOf(pid: number): { own: number; files: number } | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const mb = (name: string): number => Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1]) / 1024;
+    return { own: mb('RssAnon') + mb('RssShmem'), files: mb('RssFile') };
+  } catch {
+    // The process has ended.
+    return undefined;
+  }
 }
