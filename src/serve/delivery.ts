@@ -24,13 +24,8 @@ export interface DeliveryOptions {
 const AGAIN_MS = 500;
 /** The pause while another process delivers, or after an error such as a full disk or a folder of another user. */
 const LONGEST_AGAIN_MS = 10_000;
-const FLAGS = [
-  // V8's helper threads exist before the child lowers its priority, and would keep that of the server.
-  '--single-threaded',
-  // Delivery then holds 45 MB less and takes 3 % more CPU time.
-  '--optimize-for-size',
-  '--max-semi-space-size=4',
-];
+/** Without helper threads of V8: they exist before the child lowers its priority, and would keep that of the server. */
+const FLAGS = ['--single-threaded', '--max-semi-space-size=4'];
 
 export function startDelivery({ program, stateFolder, env }: DeliveryOptions): Delivery {
   let child: ChildProcess | undefined;
