@@ -11,8 +11,8 @@
  * needs if there are as many processes as on 8 cores, with an estimate for them by Amdahl's law; rows that are skipped
  * by their first bytes, beside reading the same file. `--gate`: 500 sessions.
  *
- * Memory and CPU time are read from /proc, so they need Linux. Memory is the PSS: a page that several processes share,
- * such as the code of Node, counts once. The resident set of each process counts such a page as well.
+ * Memory and CPU time are read from /proc, so they need Linux. Pages of files, such as the code of Node, count once for
+ * all processes.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import {
@@ -141,7 +141,7 @@ async function measured({ place, small, large, repeats, url, all }: Setting): Pr
   console.log(`  JSON.parse        ${ms(parseMs)} wall, ${ms(of('parse', 'cpuMs'))} CPU
   floor, 2 threads  ${ms(of('floor', 'wallMs'))} wall, ${ms(of('floor', 'cpuMs'))} CPU, ${(parseMs / of('floor', 'wallMs')).toFixed(3)}x
   import            ${ms(importMs)} wall, ${ms(of('import', 'cpuMs'))} CPU, ${ratio.toFixed(3)}x by wall time, ${cpuRatio.toFixed(3)}x by CPU, ${(all / 1_048_576 / (importMs / 1_000)).toFixed(0)} MB/s
-  memory            ${memoryMb.toFixed(0)} MB (PSS of all processes; the sum of their resident sets: ${most('residentMb').toFixed(0)} MB)
+  memory            ${memoryMb.toFixed(0)} MB (all processes; the sum of their resident sets: ${most('residentMb').toFixed(0)} MB)
   4 times the files ${growth.toFixed(2)} times the time, ${cpuGrowth.toFixed(2)} times the CPU
   first process     ${ms(of('eight', 'firstMs'))} CPU, ${(share * 100).toFixed(0)} % of all: on ${CORES} cores ${faster.toFixed(1)} times as fast as one process (Amdahl, ${PROCESSES} processes)
   skipped rows      ${scan.toFixed(2)}x of reading the file (${ms(of('scan', 'cpuMs'))} and ${ms(of('read', 'cpuMs'))} CPU)

@@ -3,7 +3,7 @@
  * would delay answers: V8's helper threads would collect its garbage with the priority of the server.
  *
  * The child takes the lock like every delivery, and releases it when a person or a newer version asks for it. The server
- * then starts another child, which waits until the lock is free.
+ * then starts another child. A child that finds the lock taken ends, and the server tries again.
  */
 import type { ChildProcess } from 'node:child_process';
 import { forkSilently } from '../lib/fork.ts';
