@@ -1,6 +1,6 @@
 /** What the benchmarks of single hooks share: a small shell that starts the commands, and a collector that discards. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Started {
@@ -19,22 +19,36 @@ export interface Starter {
   end(): void;
 }
 
-/** One arm per variant; the payload and the report go through named pipes, so everything here can wait synchronously. */
+/** The number of pipes for payloads that are made at once. */
+const PIPES = 64;
+
+/**
+ * One arm per variant; the payload and the report go through named pipes, so everything here can wait synchronously.
+ *
+ * Each run has its own pipe for the payload. A process that the command of the last run has left behind may still have
+ * that run's pipe as its standard input. It would take the next payload, and the next command would wait forever.
+ */
 export function startStarter(folder: string, variants: readonly Started[], env: Record<string, string>): Starter {
   const pipes = mkdtempSync(join(folder, 'pipes-'));
-  const [order, payload, report] = ['order', 'payload', 'report'].map(name => join(pipes, name)) as [
-    string,
-    string,
-    string,
-  ];
-  spawnSync('mkfifo', [order, payload, report]);
+  const [order, report] = [join(pipes, 'order'), join(pipes, 'report')];
+  spawnSync('mkfifo', [order, report]);
+  let made = 0;
+  let payloads: string[] = [];
+  const nextPayload = (): string => {
+    if (payloads.length === 0) {
+      payloads = Array.from({ length: PIPES }, (_, n) => join(pipes, `payload-${made + n}`));
+      made += PIPES;
+      spawnSync('mkfifo', payloads);
+    }
+    return payloads.pop() ?? '';
+  };
   const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
   const arms = variants.map(({ command, env: own = {} }, index) => {
     const set = Object.entries(own).map(([name, value]) => `${name}=${quote(value)} `);
-    return `${index}) ${set.join('')}${command.map(quote).join(' ')} <${quote(payload)} >&9 2>/dev/null 8<&- 9>&- ;;`;
+    return `${index}) ${set.join('')}${command.map(quote).join(' ')} <"$payload" >&9 2>/dev/null 8<&- 9>&- ;;`;
   });
   const script = `exec 8<${quote(order)} 9>${quote(report)}
-while read -r arm <&8; do
+while read -r arm payload <&8; do
 case $arm in
 ${arms.join('\n')}
 esac
@@ -46,14 +60,16 @@ done`;
   const answer = Buffer.alloc(4096);
   return {
     run(variant) {
+      const payload = nextPayload();
       const start = process.hrtime.bigint();
-      writeSync(orders, `${variants.indexOf(variant)}\n`);
+      writeSync(orders, `${variants.indexOf(variant)} ${payload}\n`);
       const input = openSync(payload, 'w');
       for (let at = 0; at < variant.payload.length; ) at += writeSync(input, variant.payload, at);
       closeSync(input);
       let output = '';
       while (!/\n[0-9]+\n$/.test(output)) output += answer.toString('utf8', 0, readSync(reports, answer));
       const wallMs = Number(process.hrtime.bigint() - start) / 1e6;
+      unlinkSync(payload);
       if (output !== '\n0\n') throw new Error(`${variant.name} printed, or ended with, ${JSON.stringify(output)}`);
       return wallMs;
     },
