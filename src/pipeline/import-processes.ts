@@ -50,7 +50,7 @@ const FLAGS = [
 ];
 /** With more, the import itself is the slowest: committing takes a fifth of the time. Each takes 60 to 80 MB. */
 const MOST_PROCESSES = 4;
-/** The time that a process has to end by itself. After it, the import kills the process. */
+/** The import asks its processes to exit, and kills those that still run after this time. */
 const END_MS = 1_000;
 /**
  * With fewer bytes, one process is as fast: each further one has to load and to compile the program, which takes 0.3 s.

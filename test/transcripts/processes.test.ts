@@ -247,7 +247,7 @@ test('processes that are killed again and again change nothing', async () => {
 });
 
 test('a process ends when the import was killed', async () => {
-  // Without work, a process would end by itself.
+  // Node exits when no timer and no connection is left, so the timer keeps the process alive.
   const program = programWith('setInterval(() => undefined, 1_000);');
   const child = fork(program, { serialization: 'advanced', execArgv: [] });
   const ended = new Promise(resolve => child.once('exit', resolve));
